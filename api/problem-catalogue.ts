@@ -46,7 +46,15 @@ export const problemCatalogue = {
   ),
   not_found: client(404, 'Not found').fix('Check the path or id; things of other accounts are not found either.'),
   method_not_allowed: client(405, 'The method is not allowed here').fix('Use a method named in `Allow`.'),
-  conflict: client(409, 'It already exists').fix('Use the existing one, or choose another name.'),
+  conflict: client(409, 'It conflicts with what exists').fix(
+    'Use the existing one, choose another name, or, where `detail` names a number that an account may have, remove one.',
+  ),
+  replay_running: client(409, 'An earlier replay to this endpoint still runs').fix(
+    'Wait for its end: it ends when its events are delivered, or in the line of the endpoint.',
+  ),
+  too_many_secrets: client(409, 'Too many secrets would sign at once').fix(
+    'Wait for the end of an earlier overlap, or use a shorter `overlap_seconds`; 0 ends all others.',
+  ),
 
   // authentication and access
   missing_api_key: client(401, 'No API key').fix('Send `Authorization: Bearer <API key>`.'),

@@ -129,10 +129,10 @@ const places = keyPlaces(Buffer.alloc(32, 8));
 const body = Buffer.from('{"to":"+8801712345678","from":"HELIO","message":"Your code is 482913","category":"otp"}');
 const bodyPrint = prints(body);
 /** Every other message is GSM-7, the others are UCS-2 because of their first character. */
-const kepts = [null, { character: 'আ', index: 0 }].map((because) => {
-  const encoding = because === null ? ('gsm7' as const) : ('ucs2' as const);
+const kepts = [null, { character: 'আ', index: 0 }].map((ucs2Because) => {
+  const encoding = ucs2Because === null ? ('gsm7' as const) : ('ucs2' as const);
   const facts = { encoding, segments: 1, acceptedAtMs: 0, scheduledAtMs: null } as AcceptedFacts;
-  return keptOfAccepted(facts, because, 0);
+  return keptOfAccepted(facts, { ucs2Because, links: null }, 0);
 }) as [Buffer, Buffer];
 
 const requestOf = (key: string): KeyedRequest => ({

@@ -31,7 +31,10 @@ export const commands: Readonly<Record<string, CommandRow>> = {
   erase: {
     help: 'remove everything about a subscriber’s number; the person stays suppressed where they are (docs/retention.md)',
     requires: { '--number <number>': 'the number, such as +8801712345678' },
-    takes: { '--account <id>': 'only what this account has (default: every account)' },
+    takes: {
+      '--account <id>': 'only what this account has (default: every account)',
+      '--yes': 'confirm the deletion',
+    },
     load: async () => (await import('./erase.ts')).eraseCommand,
   },
   'accounts create': {

@@ -23,14 +23,18 @@ import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 
-type EraseOptions = { number: string; account?: string };
+type EraseOptions = { number: string; account?: string; yes?: boolean };
 
 const askEveryMs = 500;
 
-export async function eraseCommand({ number, account }: EraseOptions): Promise<Result> {
+export async function eraseCommand({ number, account, yes = false }: EraseOptions): Promise<Result> {
   if (!isE164(number)) throw new SetupError('--number: expected a number in E.164 form, such as +8801712345678');
   if (account !== undefined && !isAccountId(account)) {
     throw new SetupError(`--account: found "${account}", expected the id of an account: acc_…`);
+  }
+  if (!yes) {
+    const where = account === undefined ? 'every account has' : 'this account has';
+    throw new SetupError(`erase removes what ${where} about the number for good: confirm with --yes`);
   }
   const { erasure, receipt } = await withBus(async (bus) => {
     const jobs = await erasureJobs(bus);

@@ -15,6 +15,9 @@ export function momentOf(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
+/** A plus in a query is a blank, and `curl` sends it as it is written: `T09:00:00+06:00` arrives as `T09:00:00 06:00`. */
+export const withPlus = (inQuery: string): string => inQuery.replace(/ (?=\d{2}:\d{2}$)/, '+');
+
 /** Why `momentOf` returned null: the calendar has no such time, or the form is wrong. */
 export function whyNoMoment(text: unknown): string {
   return typeof text === 'string' && form.test(text) ? noSuchMoment : `must be ${momentShape}`;

@@ -72,14 +72,18 @@ export function targetProblem(text: string, rules: TargetRules): string | null {
   if (rules.allowed.length > 0) return null;
   const { hostname } = url;
   if (hostname.endsWith('.')) return 'must have a host name without a dot at its end';
-  if (!hostname.includes('.') || privateNames.some((end) => hostname.endsWith(end)))
-    return 'must have a public host name, such as example.com';
+  if (!hostname.includes('.') || privateNames.some((end) => hostname.endsWith(end))) return noPublicName;
   return null;
 }
 
 /** A client of one's own network reads this too: it says which setting the operator has for it. */
 const notPublic =
   'leads to an address that is not public, and webhooks.allow_networks of heliograph.yaml does not have it';
+
+/** Developers try `https://localhost` first. */
+const noPublicName =
+  'must have a public host name, such as example.com: one of your own network needs webhooks.allow_networks of ' +
+  'heliograph.yaml; to a program on your own machine `heliograph listen` forwards test events';
 
 /** The address that the host is written as; null for a name. */
 export function addressIn({ hostname }: URL): IpAddress | null {

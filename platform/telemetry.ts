@@ -75,7 +75,7 @@ export const metrics = {
     'why',
   ]),
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by result', ['ended']),
-  redirects: counter('redirects_total', 'Requests for short links, by end (redirected, disabled, unknown)', ['ended']),
+  redirects: counter('redirects_total', 'Requests for short links, by end, which docs/clicks.md lists', ['ended']),
   clicksRecorded: counter('clicks_recorded_total', 'Clicks recorded, by class', ['class']),
   clicksLost: counter('clicks_lost_total', 'Clicks that were not kept and are in no report, by reason', ['reason']),
   factsWaiting: counter(

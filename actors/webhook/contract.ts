@@ -1,6 +1,6 @@
 // What others ask of the delivery process over NATS, and what it asks of the control role. Types and subjects only.
 // Requests and answers are JSON; the process that delivers at the moment answers, a standby does not.
-import type { WebhookDisabledReason } from '../../model/webhook-endpoint.ts';
+import type { WebhookDisabledReason, WebhookEndpoint } from '../../model/webhook-endpoint.ts';
 import type { AccountId, EventId, WebhookEndpointId } from '../../model/ids.ts';
 import type { SendError } from './send/send-error.ts';
 
@@ -71,7 +71,8 @@ export type EndpointHealth = EndpointFailing & {
 export type DeliveriesRequest = EndpointOf;
 export type DeliveriesAnswer = { readonly health: EndpointHealth };
 
-export type TestRequest = EndpointOf;
+/** The endpoint as PostgreSQL has it: the directory of the delivery process gets a change, such as a new secret, later. */
+export type TestRequest = EndpointOf & { readonly endpoint: WebhookEndpoint };
 export type TestAnswer = { readonly attempt: DeliveryAttempt };
 
 /**

@@ -5,6 +5,7 @@ import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { refuseMethod } from '../links/redirect.ts';
 import { problem, problemOfNames } from '../problem.ts';
 import { type HttpServer, Exchange, type Guard } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
@@ -63,7 +64,10 @@ export async function openHttpServer(
   app.post('/v1/otp/:id/cancel', on('POST /v1/otp/{id}/cancel', withoutQuery(routes.cancelOtp)));
   read('/v1/otp/:id', on('GET /v1/otp/{id}', withoutQuery(routes.getOtp)));
   // Whatever a mutilated short link is, it is a link that leads nowhere and not a request without a key.
-  for (const path of ['/r/:code', '/r/*', '/r']) read(path, on('GET /r/{code}', routes.redirect));
+  for (const path of ['/r/:code', '/r/*', '/r']) {
+    read(path, on('GET /r/{code}', routes.redirect));
+    app.any(path, on('GET /r/{code}', refuseMethod));
+  }
   read('/health/live', on('health', routes.live));
   read('/health/ready', on('health', routes.ready));
   app.any(

@@ -6,7 +6,7 @@ import type { GetMessageReply, ListMessages, MessageView } from '../../analytics
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { type Category, categories } from '../../model/message.ts';
-import { momentOf, noSuchMoment } from '../../model/moment.ts';
+import { momentOf, noSuchMoment, withPlus } from '../../model/moment.ts';
 import { isMessageStatus, messageStatuses } from '../../model/status.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
@@ -183,7 +183,8 @@ function isRecipient(to: string, { direction, status }: ListQuery): boolean {
 
 const toForm = 'must be a number in E.164 form, its plus sent as %2B';
 
-function atMoment(text: string, value: (ms: number) => Partial<ListQuery>): Read {
+function atMoment(given: string, value: (ms: number) => Partial<ListQuery>): Read {
+  const text = withPlus(given);
   if (!moment.test(text)) return momentForm;
   // Completes the form: a day means its start in UTC, and seconds are optional.
   const ms = momentOf(text.length === dayChars ? `${text}T00:00:00Z` : text.replace(/T\d{2}:\d{2}(?!:)/, '$&:00'));

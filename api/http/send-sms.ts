@@ -19,7 +19,7 @@ import type { Explain } from '../../policy/admission/explain.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problemOf, problemOfRefusal, problemOrNull } from '../problem.ts';
-import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
+import { acceptedAgain, acceptedBody, acceptedTextOf, keptOfAccepted } from './sms-answer.ts';
 import { missingScope } from './access.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
@@ -137,14 +137,14 @@ function accept(sending: SendSms): StepResult | Promise<StepResult> {
 function acceptPlain(sending: SendSms): StepResult {
   const { parts, exchange } = sending;
   const nowMs = parts.clock.nowMs();
-  const { ucs2Because, links } = found(sending.admitted);
+  const { links } = found(sending.admitted);
   const message = messageOf(sending, sending.automaticId ?? newMessageId(nowMs), nowMs);
   const beganAtMs = parts.clock.monotonicMs();
   acceptTracked(parts, { message, links, use: 'urgent' }, (refused) => {
     parts.guard(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
       if (isOtpForNow(message) && links.length === 0) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
-      exchange.json(202, acceptedBody(message, ucs2Because));
+      exchange.json(202, acceptedBody(message, acceptedTextOf(found(sending.request), found(sending.admitted))));
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
     });
   });
@@ -161,12 +161,14 @@ async function acceptKeyed(sending: SendSms, keyed: KeyedRequest): Promise<StepR
 
 async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult<AcceptanceRefusal>> {
   const { parts } = sending;
-  const { ucs2Because, links } = found(sending.admitted);
+  const admitted = found(sending.admitted);
+  const { links } = admitted;
+  const text = acceptedTextOf(found(sending.request), admitted);
   const { clock } = parts;
   const message = messageOf(sending, claim.messageId, acceptanceTime(claim, clock.nowMs()));
   const accepted = () => ({
-    body: acceptedBody(message, ucs2Because),
-    kept: keptOfAccepted(message, ucs2Because, claim.createdAtMs),
+    body: acceptedBody(message, text),
+    kept: keptOfAccepted(message, text, claim.createdAtMs),
   });
   if (claim.mayBePublished) {
     const known = await isKnown(parts, message.accountId, message.messageId, clock.nowMs() - claim.createdAtMs);

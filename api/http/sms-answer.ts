@@ -26,19 +26,32 @@ export type AcceptedFacts = Pick<
   | 'scheduledAtMs'
 >;
 
-/** The body of the 202 and of its replays. `ucs2_because` is present only when a character forced UCS-2. */
-export function acceptedBody(message: AcceptedFacts, ucs2Because: Admitted['ucs2Because'] = null): string {
+/**
+ * The body of the 202 and of its replays. `ucs2_because` is present only when a character forced UCS-2, and `links`, how many
+ * are short ones, only with `track_clicks` (null: without).
+ */
+export function acceptedBody(message: AcceptedFacts, { ucs2Because, links }: AcceptedText = plainText): string {
   const reference = message.clientReference === null ? 'null' : JSON.stringify(message.clientReference);
   const because = ucs2Because === null ? '' : `,"ucs2_because":${JSON.stringify(ucs2Shape(ucs2Because))}`;
+  const shortened = links === null ? '' : `,"links":${links}`;
   // Ids, numbers, categories and encodings need no JSON escapes; all else is stringified.
   return (
     `{"id":"${message.messageId}","object":"sms","status":"${acceptedStatus(message)}","to":"${message.recipient}"` +
     `,"from":${JSON.stringify(message.sender)},"category":"${message.category}","encoding":"${message.encoding}"` +
-    `,"segments":${message.segments}${because},"livemode":${message.livemode},"client_reference":${reference}` +
+    `,"segments":${message.segments}${because}${shortened},"livemode":${message.livemode},"client_reference":${reference}` +
     `,"created_at":"${isoTime(message.acceptedAtMs)}"` +
     (message.scheduledAtMs === null ? '}' : `,"scheduled_at":"${new Date(message.scheduledAtMs).toISOString()}"}`)
   );
 }
+
+/** What the 202 says of the text. */
+export type AcceptedText = { readonly ucs2Because: Admitted['ucs2Because']; readonly links: number | null };
+const plainText: AcceptedText = { ucs2Because: null, links: null };
+
+export const acceptedTextOf = ({ trackClicks }: SmsRequest, { ucs2Because, links }: Admitted): AcceptedText => ({
+  ucs2Because,
+  links: trackClicks === true ? links.length : null,
+});
 
 /** The character that forced UCS-2 with its code point: a no-break space looks like a space. */
 export function ucs2Shape({ character, index }: NonNullable<Admitted['ucs2Because']>): object {
@@ -99,16 +112,19 @@ export const messageNotFound = problem(
   'no message of this account and of this mode (live or test) has this id',
 );
 
-type Ucs2Because = Admitted['ucs2Because'];
-
-// Flags of the first octet; its upper four bits are the segments. The values of the flags follow in this order.
+// Flags of the first octet; its upper four bits are the segments. The values of the flags follow in this order, and then,
+// of a request with `track_clicks`, the number of links.
 const isUcs2 = 1;
 const isLater = 2;
 const isScheduled = 4;
 const hasBecause = 8;
 const segmentBits = 4;
 
-export function keptOfAccepted(message: AcceptedFacts, ucs2Because: Ucs2Because, createdAtMs: number): Buffer {
+export function keptOfAccepted(
+  message: AcceptedFacts,
+  { ucs2Because, links }: AcceptedText,
+  createdAtMs: number,
+): Buffer {
   const laterMs = message.acceptedAtMs - createdAtMs;
   const { segments, scheduledAtMs } = message;
   assert(segments < 2 ** segmentBits, 'a message has at most 15 segments');
@@ -124,6 +140,7 @@ export function keptOfAccepted(message: AcceptedFacts, ucs2Because: Ucs2Because,
     putNumber(octets, ucs2Because.character.codePointAt(0) ?? 0);
     putNumber(octets, ucs2Because.index);
   }
+  if (links !== null) putNumber(octets, links);
   return Buffer.from(octets);
 }
 
@@ -133,8 +150,10 @@ export function acceptedAgain(kept: Buffer, { request, livemode, messageId, crea
   const first = kept.readUInt8(0);
   const laterMs = (first & isLater) === 0 ? 0 : takeSigned(read);
   const scheduledAtMs = (first & isScheduled) === 0 ? null : createdAtMs + takeSigned(read);
-  const because =
+  const ucs2Because =
     (first & hasBecause) === 0 ? null : { character: String.fromCodePoint(takeNumber(read)), index: takeNumber(read) };
+  // An earlier version did not keep it.
+  const links = request.trackClicks === true && read.at < kept.length ? takeNumber(read) : null;
   assert(read.at === kept.length, 'an answer under an idempotency key ends where its facts end');
   const facts: AcceptedFacts = {
     messageId,
@@ -148,7 +167,7 @@ export function acceptedAgain(kept: Buffer, { request, livemode, messageId, crea
     acceptedAtMs: createdAtMs + laterMs,
     scheduledAtMs,
   };
-  return acceptedBody(facts, because);
+  return acceptedBody(facts, { ucs2Because, links });
 }
 
 type Repeat = {

@@ -13,6 +13,7 @@ import { limits } from '../../platform/limits.ts';
 import { RotatingMap } from '../../platform/rotating-map.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { problem } from '../problem.ts';
 import type { ClickWriter } from './click-writer.ts';
 
 export type RedirectParts = {
@@ -46,14 +47,27 @@ export function redirect(parts: RedirectParts, exchange: Exchange, req: HttpRequ
   exchange.text(302, '', [['location', link.url], ...plain]);
 }
 
+/** A request of another method for a short link. */
+export function refuseMethod(exchange: Exchange): void {
+  exchange.refuse(onlyRead, [['allow', 'GET, HEAD']], exchange.headerCounts.hasBody);
+}
+
+const onlyRead = problem(405, 'method_not_allowed', 'a short link has GET and HEAD');
+
 function liveSeries({ links: { links }, clock }: RedirectParts, { series, index }: CodePlace): HeldSeries | undefined {
   const found = links.find(series);
   return found !== undefined && index < found.size && found.expiresAtMs > clock.nowMs() ? found : undefined;
 }
 
 function miss({ links, misses, fallbackUrl }: RedirectParts, exchange: Exchange, from: string): void {
-  if (!links.isComplete) return exchange.text(503, notReady, [['retry-after', '2'], ...plain]);
-  if (!misses.take(from)) return exchange.text(429, tooMany, [['retry-after', '60'], ...plain]);
+  if (!links.isComplete) {
+    metrics.redirects.inc({ ended: 'not_ready' });
+    return exchange.text(503, notReady, [['retry-after', '2'], ...plain]);
+  }
+  if (!misses.take(from)) {
+    metrics.redirects.inc({ ended: 'too_many_misses' });
+    return exchange.text(429, tooMany, [['retry-after', '60'], ...plain]);
+  }
   metrics.redirects.inc({ ended: 'unknown' });
   if (fallbackUrl === null) exchange.text(404, unknown, plain);
   else exchange.text(302, '', [['location', fallbackUrl], ...plain]);

@@ -12,7 +12,8 @@ import {
   reportFormats,
 } from '../../analytics/reports/report.ts';
 import { halfHourMs, isOfHalfHours } from '../../analytics/reports/slots.ts';
-import { momentOf, momentShape, noSuchMoment } from '../../model/moment.ts';
+import { momentOf, momentShape, noSuchMoment, withPlus } from '../../model/moment.ts';
+import { categories } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import { type TimeZone, timeZone } from '../../policy/country/time-zone.ts';
 import { type OrProblem, type Problem, wrongField } from '../problem.ts';
@@ -45,11 +46,23 @@ export function reportParameters(report: Report) {
       ),
     format: formatParameter,
     ...Object.fromEntries(
-      report.filters.map((name) => [name, textParameter(100).optional().describe(filterHelp[name])]),
+      report.filters.map((name) => [name, filterParameter(name).optional().describe(filterHelp[name])]),
     ),
     ...choiceParameter(report),
   });
 }
+
+/** What can never be in a report is refused; names of carriers, senders and campaigns may be of the past. */
+function filterParameter(name: Filter): z.ZodType {
+  if (name === 'category') return z.enum(categories, { error: `must be one of ${categories.join(', ')}` });
+  if (name === 'prefix') return textParameter(100).regex(prefixForm, prefixExpected);
+  return textParameter(100);
+}
+
+/** A number has at most 15 digits (E.164). */
+const prefixForm = /^\+[1-9]\d{0,8}$/;
+const prefixExpected =
+  'must be a number with its plus sign, which a URL has as %2B, without its last six digits, such as +8801712';
 
 function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>> {
   if (choice === undefined) return {};
@@ -148,7 +161,7 @@ export const earliestMs = Date.UTC(2020, 0, 1);
 /** Milliseconds since the epoch, or what is wrong. */
 function timeOf(given: string, zone: TimeZone): number | string {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(given);
-  const moment = momentOf(isDay ? `${given}T00:00:00Z` : given);
+  const moment = momentOf(isDay ? `${given}T00:00:00Z` : withPlus(given));
   if (moment === null) return isDay ? noSuchMoment : `must be ${momentShape}, or a day such as 2026-01-31`;
   const atMs = isDay ? startOfLocal(moment, zone) : moment;
   if (atMs < earliestMs) return 'must not be before 2020';

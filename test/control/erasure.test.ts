@@ -185,7 +185,7 @@ test('removes a person everywhere and from the files, keeps them suppressed, and
   expect(streamsWith(person)).toEqual(kept);
   expect(tablesWith(person).length).toBeGreaterThan(0);
 
-  const { code, stdout, stderr } = await cli('erase', '--number', person, '--json');
+  const { code, stdout, stderr } = await cli('erase', '--number', person, '--yes', '--json');
   expect([code, stderr.split('\n').filter((line) => line.includes('rror'))]).toEqual([0, []]);
   const receipt = JSON.parse(stdout) as Record<string, unknown>;
   expect(receipt).toMatchObject({
@@ -309,16 +309,21 @@ test('after five days it is carried out once more, in the event store too', asyn
 
 test('refuses what is no number or account, and a second erasure while one is at work', async () => {
   for (const words of [['16247'], ['8801712345678'], ['+8801712345678', '--account', 'acme']]) {
-    const { code, stderr } = await cli('erase', '--number', ...words);
+    const { code, stderr } = await cli('erase', '--yes', '--number', ...words);
     expect([words, code]).toEqual([words, 1]);
     expect(stderr).toMatch(/expected/);
   }
+  const unconfirmed = await cli('erase', '--number', neighbour);
+  expect([unconfirmed.code, unconfirmed.stderr]).toEqual([
+    1,
+    'erase removes what every account has about the number for good: confirm with --yes\n',
+  ]);
   await eraser?.close();
   const accountId = newAccountId(1);
   const by = { name: 'operator', from: 'test' };
   const waiting = newErasure(systemClock.nowMs(), { ...numbers.markOf(neighbour), accountId, atMs: 1, by });
   await orderErasure(harness.bus, waiting);
-  const { code, stderr } = await cli('erase', '--number', neighbour);
+  const { code, stderr } = await cli('erase', '--number', neighbour, '--yes');
   expect([code, stderr]).toEqual([1, expect.stringContaining(waiting.id)]);
   await (await openBucket(harness.bus, 'erasures')).delete(waiting.id);
   openEraser();

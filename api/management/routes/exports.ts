@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { ExportQuery } from '../../../analytics/sql/export-slice.ts';
 import { type PublicTable, contentTypes, publicTables } from '../../../analytics/sql/public-tables.ts';
-import { momentOf, momentShape } from '../../../model/moment.ts';
+import { momentOf, momentShape, withPlus } from '../../../model/moment.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type OrProblem, problem } from '../../problem.ts';
@@ -80,7 +80,7 @@ function rangeOf({ from, to }: z.infer<typeof exportParameters>, nowMs: number):
 
 const expected = `must be ${momentShape}, or a day such as 2026-01-31`;
 const timeOf = (given: string): number | null =>
-  momentOf(/^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : given);
+  momentOf(/^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : withPlus(given));
 
 /** 64-bit numbers are JSON numbers, as in the other answers. */
 function rowsOf(table: PublicTable) {

@@ -10,10 +10,11 @@ import {
   type ReplayAnswer,
   type ReplayRequest,
   type TestAnswer,
+  type TestRequest,
   webhookSubjects,
 } from '../../../actors/webhook/contract.ts';
 import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attempts/read-attempts.ts';
-import { findWebhook } from '../../../control/store/webhook-endpoints.ts';
+import { type StoredWebhook, findWebhook } from '../../../control/store/webhook-endpoints.ts';
 import type { EventId } from '../../../model/ids.ts';
 import { momentOf } from '../../../model/moment.ts';
 import { unreachable } from '../../../platform/assert.ts';
@@ -53,8 +54,9 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     answer: { status: 200, description: 'How it went.', schema: webhookAttempt },
     problems: ['webhooks_unavailable', 'webhooks_busy'],
     handle: (context) =>
-      ofOwn(context, async (of) => {
-        const answer = await ask<TestAnswer>(context, webhookSubjects.test, of);
+      ofOwn(context, async (of, endpoint) => {
+        const request: TestRequest = { ...of, endpoint };
+        const answer = await ask<TestAnswer>(context, webhookSubjects.test, request);
         return 'problem' in answer ? answer : { body: attemptShape(answer.attempt) };
       }),
   }),
@@ -70,17 +72,20 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     params: idParams,
     body: replayBody,
     answer: { status: 202, description: 'They are being sent.', schema: replayed },
-    problems: ['conflict', 'webhooks_unavailable', 'webhooks_busy'],
+    problems: ['replay_running', 'webhooks_unavailable', 'webhooks_busy'],
     handle: (context) => ofOwn(context, (of) => replay(context, of)),
   }),
 ];
 
 type Context = HandlerContext<unknown, unknown, z.infer<typeof idParams>>;
 
-async function ofOwn(context: Context, work: (of: EndpointOf) => Promise<HandlerResult>): Promise<HandlerResult> {
+async function ofOwn(
+  context: Context,
+  work: (of: EndpointOf, webhook: StoredWebhook) => Promise<HandlerResult>,
+): Promise<HandlerResult> {
   const { accountId } = context.account;
   const found = await findWebhook(context.parts.store, idOf(context), askedBy(context));
-  return found === null ? noSuchWebhook : work({ accountId, endpointId: found.id });
+  return found === null ? noSuchWebhook : work({ accountId, endpointId: found.id }, found);
 }
 
 async function attempts(
@@ -134,7 +139,9 @@ async function replay(
     case 'not_found':
       return { problem: problem(404, 'not_found', 'this endpoint had no such event in the time that events are kept') };
     case 'running':
-      return { problem: problem(409, 'conflict', 'an earlier replay to this endpoint still runs: wait for its end') };
+      return {
+        problem: problem(409, 'replay_running', 'an earlier replay to this endpoint still runs: wait for its end'),
+      };
     case 'not_searched':
       return {
         problem: wrongField(

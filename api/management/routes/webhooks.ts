@@ -142,7 +142,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     params: idParams,
     body: rotateSecretBody,
     answer: { status: 200, description: 'The endpoint with its new secret.', schema: rotatedWebhook },
-    problems: ['conflict'],
+    problems: ['too_many_secrets'],
     async handle(context) {
       const { store, cipher } = context.parts;
       const overlapMs = context.body.overlap_seconds * 1_000;
@@ -154,7 +154,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       }
       if (rotated.code === 'not_found') return noSuchWebhook;
       const detail = `${limits.webhooks.secretsMax} secrets would sign at once: wait for the end of an earlier overlap, or use a shorter overlap_seconds (0 ends all others)`;
-      return { problem: problem(409, 'conflict', detail) };
+      return { problem: problem(409, 'too_many_secrets', detail) };
     },
   }),
 ];

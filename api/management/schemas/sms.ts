@@ -47,6 +47,10 @@ export const acceptedSms = z
         'its code point and its position in UTF-16 units.',
       example: { character: 'আ', code_point: 'U+0986', index: 0 },
     }),
+    links: z
+      .int()
+      .optional()
+      .describe('With `track_clicks`: how many links of the text are short ones now; 0: it has no http(s) link.'),
   })
   .openapi('AcceptedSms');
 

@@ -3,11 +3,13 @@ import { z } from '@hono/zod-openapi';
 import { sendErrors } from '../../../actors/webhook/send/send-error.ts';
 import {
   everyEventType,
+  webhookBatchType,
   webhookDisabledReasons,
   webhookEventTypes,
   webhookOrderings,
+  webhookTestType,
 } from '../../../model/webhook-endpoint.ts';
-import { momentOf, whyNoMoment } from '../../../model/moment.ts';
+import { momentOf, whyNoMoment, withPlus } from '../../../model/moment.ts';
 import { limits } from '../../../platform/limits.ts';
 import { listOf, pageQuery, timeSchema, wholeInQuery } from './common.ts';
 import { refusing, text, whole } from './gates.ts';
@@ -159,10 +161,14 @@ const webhookHealth = webhookFailing
 export const webhookAttempts = listOf('WebhookAttemptPage', webhookAttempt)
   .extend({ health: webhookHealth.nullable().describe('null: the delivery process does not answer at the moment.') })
   .openapi('WebhookAttemptList');
-const moment = z
-  .string({ error: whyNoMoment(undefined) })
-  .superRefine(refusing((value) => (momentOf(value) === null ? whyNoMoment(value) : null)))
-  .openapi({ format: 'date-time', example: '2026-01-31T09:00:00+06:00' });
+const momentText = z.string({ error: whyNoMoment(undefined) });
+const isMoment = refusing((value: string) => (momentOf(value) === null ? whyNoMoment(value) : null));
+const shownMoment = { format: 'date-time', example: '2026-01-31T09:00:00+06:00' } as const;
+const moment = momentText.superRefine(isMoment).openapi(shownMoment);
+const momentInQuery = momentText.overwrite(withPlus).superRefine(isMoment).openapi(shownMoment);
+
+/** What an attempt can be of: events that endpoints subscribe to, tests, and batches. */
+const attemptTypes: readonly string[] = [...webhookEventTypes, webhookTestType, webhookBatchType];
 
 export const attemptsQuery = pageQuery.extend({
   result: z.enum(['succeeded', 'failed'], { error: 'expected succeeded or failed' }).optional(),
@@ -171,9 +177,13 @@ export const attemptsQuery = pageQuery.extend({
     .optional()
     .describe('Only attempts that failed so.'),
   event_id: text(1, 64).optional().describe('Only attempts of this event, or with this `webhook-id`.'),
-  type: text(1, 64).optional().describe('Only of this type.').openapi({ example: 'sms.delivered' }),
-  since: moment.optional().describe('Only attempts from this time on.'),
-  until: moment.optional().describe('Only attempts before this time.'),
+  type: z
+    .enum(attemptTypes, { error: `expected one of ${attemptTypes.join(', ')}` })
+    .optional()
+    .describe('Only of this type.')
+    .openapi({ example: 'sms.delivered' }),
+  since: momentInQuery.optional().describe('Only attempts from this time on.'),
+  until: momentInQuery.optional().describe('Only attempts before this time.'),
 });
 
 export const replayBody = z

@@ -165,17 +165,23 @@ test('octets that are no page of this version are refused as such', () => {
 });
 
 test.each([
-  ['gsm7', null, 1, 18],
-  ['ucs2', { character: 'আ', index: 0 }, 3, 21],
-  ['ucs2', { character: '\u{1f600}', index: 669 }, 10, 23],
-] as const)('an entry of a %s message takes little, and its 202 is made again', (encoding, because, segments, most) => {
+  ['gsm7', null, 1, null, 18],
+  ['gsm7', null, 1, 0, 19],
+  ['ucs2', { character: 'আ', index: 0 }, 3, null, 21],
+  ['ucs2', { character: '\u{1f600}', index: 669 }, 10, limits.links.perMessageMax, 24],
+] as const)('an entry of a %s message takes little, and its 202 is made again', (...of) => {
+  const [encoding, ucs2Because, segments, links, most] = of;
+  const text = { ucs2Because, links };
   const createdAtMs = Date.UTC(2026, 0);
   fc.assert(
     fc.property(
       fc.integer({ min: -5_000, max: 40_000 }),
       fc.option(fc.nat({ max: 36 * 86_400_000 })),
       (laterMs, dueMs) => {
-        const request = { to: '+8801712345678', from: 'HELIO', category: 'otp', clientReference: null } as SmsRequest;
+        const request = {
+          ...{ to: '+8801712345678', from: 'HELIO', category: 'otp', clientReference: null },
+          trackClicks: links !== null,
+        } as SmsRequest;
         const facts = {
           messageId: 'sms_01' as MessageId,
           recipient: request.to,
@@ -188,9 +194,9 @@ test.each([
           acceptedAtMs: createdAtMs + laterMs,
           scheduledAtMs: dueMs === null ? null : createdAtMs + dueMs,
         } as AcceptedFacts;
-        const kept = keptOfAccepted(facts, because, createdAtMs);
+        const kept = keptOfAccepted(facts, text, createdAtMs);
         const again = acceptedAgain(kept, { request, livemode: true, messageId: facts.messageId, createdAtMs });
-        expect(again).toBe(acceptedBody(facts, because));
+        expect(again).toBe(acceptedBody(facts, text));
         expect(kept.length).toBeLessThanOrEqual(limits.idempotency.answerOctetsOnPage);
         if (laterMs !== 0 || dueMs !== null) return;
         const entry = { bodyPrint, createdAtMs, state: 'done', answer: kept } as const;

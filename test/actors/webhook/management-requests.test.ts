@@ -1,11 +1,13 @@
 // What the management API asks of the delivery process: a test event ends while the API waits for it, and no account takes
 // the places of the others.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Busy, EndpointOf, ReplayAnswer, TestAnswer } from '../../../actors/webhook/contract.ts';
+import type { Busy, EndpointOf, ReplayAnswer, TestAnswer, TestRequest } from '../../../actors/webhook/contract.ts';
 import { webhookSubjects } from '../../../actors/webhook/contract.ts';
+import { signedHeaders, signingKeys } from '../../../actors/webhook/send/signature.ts';
 import { ReplayRecords } from '../../../actors/webhook/replay/replay-records.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import type { AccountId } from '../../../model/ids.ts';
+import { newWebhookSecret, sealWebhookSecrets } from '../../../model/webhook-secrets.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
@@ -17,6 +19,7 @@ import {
   putEndpoint,
   runWebhooks,
   startWebhookBus,
+  webhookCipher,
 } from '../../support/webhooks.ts';
 
 let bus: WebhookBus;
@@ -35,9 +38,9 @@ async function start(shares = defaultShares, clock = systemClock): Promise<void>
   running = started;
   await until('it delivers', () => started.node.state === 'delivers');
 }
-const endpointOf = async (accountId: AccountId, url: string): Promise<EndpointOf> => {
+const endpointOf = async (accountId: AccountId, url: string): Promise<TestRequest> => {
   const { entry } = await putEndpoint(bus.bus, { accountId, url });
-  return { accountId, endpointId: entry.id };
+  return { accountId, endpointId: entry.id, endpoint: entry };
 };
 const known = ({ endpointId }: EndpointOf) =>
   until('it is known', () => running?.directory.webhookEndpoint(endpointId) !== undefined);
@@ -58,6 +61,22 @@ test('a test event to an endpoint that does not answer: a timeout, while the API
   const answer = await ask<TestAnswer>(webhookSubjects.test, of);
   expect(answer).toMatchObject({ attempt: { error: 'timeout', status: null } });
   expect(hanging.received.length).toBe(1);
+});
+
+test('a test event is signed with the secrets that it was asked for with, before the directory has them', async () => {
+  await start();
+  const { url, received } = await bus.receiver();
+  const of = await endpointOf(await putAccount(bus.bus), url);
+  await known(of);
+  const secret = newWebhookSecret();
+  const sealedSecrets = sealWebhookSecrets([{ secret, untilMs: null }], of.endpointId, webhookCipher);
+  const request: TestRequest = { ...of, endpoint: { ...of.endpoint, sealedSecrets } };
+  expect(await ask<TestAnswer>(webhookSubjects.test, request)).toMatchObject({ attempt: { error: null } });
+  const [{ headers, body, id } = expect.fail('nothing came')] = received;
+  const keys = signingKeys([secret]);
+  expect(signedHeaders(id, Number(headers['webhook-timestamp']), body, keys)['webhook-signature']).toBe(
+    headers['webhook-signature'],
+  );
 });
 
 test('an account whose tests hang has its share: the next one is refused, and others are answered', async () => {

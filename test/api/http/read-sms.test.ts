@@ -85,7 +85,11 @@ describe('the list', () => {
 
     const otp = await get('/v1/sms?category=otp&to=%2B8801712345678&status=accepted', lister.live);
     expect((otp.body['data'] as { id: string }[]).map((each) => each.id)).toEqual([ids[3]]);
-    expect((await get('/v1/sms?created_before=2020-01-01', lister.live)).body).toEqual({ data: [], next_cursor: null });
+    for (const before of ['2020-01-01', '2020-01-01T00:00:00+06:00', '2020-01-01T00:00%2B06:00'])
+      expect((await get(`/v1/sms?created_before=${before}`, lister.live)).body).toEqual({
+        data: [],
+        next_cursor: null,
+      });
     expect((await get('/v1/sms', lister.test)).body['data']).toEqual([]);
   });
 

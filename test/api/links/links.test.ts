@@ -14,6 +14,7 @@ import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from '../http/harness.ts';
 import { until } from '../../support/until.ts';
+import { counted } from './counted.ts';
 
 let harness: Harness;
 let ingress: Ingress;
@@ -86,12 +87,7 @@ function open(code: string, headers: Record<string, string> = {}, method = 'GET'
 }
 
 /** Clicks that an ingress has lost for this reason. */
-async function lostOf(own: Ingress, reason: string): Promise<number> {
-  const { metrics } = await own.ask();
-  const counts = metrics.flat().flatMap(({ name, values }) => (name === 'heliograph_clicks_lost_total' ? values : []));
-  const all = counts as { labels: Record<string, string>; value: number }[];
-  return all.filter(({ labels }) => labels['reason'] === reason).reduce((sum, { value }) => sum + value, 0);
-}
+const lostOf = (own: Ingress, reason: string) => counted(own, 'heliograph_clicks_lost_total', { reason });
 
 const browser = {
   'user-agent': 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36',
@@ -99,6 +95,20 @@ const browser = {
 };
 
 describe('a message with a link', () => {
+  test('says how many are short ones, none too, and so does a repeat; nothing without track_clicks', async () => {
+    const linksOf = async (body: object, headers = {}) =>
+      (await post(ingress, tenant.live, body, headers)).body['links'];
+    const none = tracked({ message: 'Your offer: shop.example.org' });
+    expect([await linksOf(tracked()), await linksOf(none)]).toEqual([1, 0]);
+    expect(await linksOf(tracked({ track_clicks: false }))).toBeUndefined();
+    for (const [body, links] of [
+      [tracked({ message: `${target} ${target}2` }), 2],
+      [none, 0],
+    ] as const)
+      for (let time = 0; time < 2; time += 1)
+        expect(await linksOf(body, { 'idempotency-key': `links-${links}` })).toBe(links);
+  });
+
   test('goes out with a short link, which leads to the target and nowhere else', async () => {
     const answer = await post(ingress, tenant.live, tracked());
     expect(answer.body).toMatchObject({ status: 'accepted', segments: 1, encoding: 'gsm7' });
@@ -227,6 +237,15 @@ describe('codes', () => {
   });
 });
 
+test('a link has GET and HEAD: another method is refused, with or without a code, and asks for no key', async () => {
+  for (const path of ['abcdefghij', '', 'a/b'])
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      const { status, headers, body } = await open(path, {}, method);
+      expect([method, path, status, headers['allow']]).toEqual([method, path, 405, 'GET, HEAD']);
+      expect(JSON.parse(body)).toMatchObject({ code: 'method_not_allowed' });
+    }
+});
+
 describe('an ingress of its own', () => {
   test('has a page for codes that lead nowhere, keeps addresses where configured, and refuses wrong codes of who tries them', async () => {
     const code = await sendOne();
@@ -243,6 +262,8 @@ describe('an ingress of its own', () => {
     }
     expect(new Set(answers.keys())).toEqual(new Set([302, 429]));
     expect(answers.get(302)).toBeGreaterThanOrEqual(limits.links.missesBurst);
+    const ended = (how: string) => counted(own, 'heliograph_redirects_total', { ended: how });
+    expect([await ended('unknown'), await ended('too_many_misses')]).toEqual([answers.get(302), answers.get(429)]);
     // A turn comes back every half second: wrong codes take it. Another subscriber behind the same address has a live one.
     for (let tried = 0; tried < 10; tried += 1) {
       await until('a wrong code is refused', async () => (await open('abcdefghij', {}, 'GET', own)).status === 429);

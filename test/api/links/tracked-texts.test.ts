@@ -6,6 +6,7 @@ import { type Click, decodeClickRecord } from '../../../model/records/click-reco
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { until } from '../../support/until.ts';
+import { counted } from './counted.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from '../http/harness.ts';
 
 let harness: Harness;
@@ -134,10 +135,14 @@ describe('a short link', () => {
     const onDay = async (day: number, fallbackUrl: string | null) => {
       const env = { HELIOGRAPH_OWN_BUS: 'yes', CLOCK_SHIFT_MS: String(day * dayMs) };
       const later = await harness.ingress(env, 1, { links: { ...links, fallbackUrl } });
+      let early = 0;
       const answer = await until('it has read LINKS', async () => {
         const found = await open(code, later);
-        return found[0] === 503 ? null : found;
+        if (found[0] !== 503) return found;
+        early += 1;
+        return null;
       });
+      expect(await counted(later, 'heliograph_redirects_total', { ended: 'not_ready' })).toBe(early);
       await later.kill9();
       return answer;
     };

@@ -76,8 +76,10 @@ test('an account gets its own rows of its time and its mode, as documented', asy
   const ofTest = await callStore(api, 'GET', `/v1/exports/sms_events?${range}`, { key: api.testKey });
   expect(ofTest.body.map((row: any) => row.livemode)).toEqual(Array(5).fill(false));
   expect((await callStore(api, 'GET', `/v1/exports/sms_events?${range}`, { key: api.other })).body).toEqual([]);
-  const minute = 'from=2026-11-01T00:00:00%2B00:00&to=2026-11-01T00:01:00Z';
-  expect((await callStore(api, 'GET', `/v1/exports/sms_events?${minute}`)).body).toHaveLength(120);
+  for (const plus of ['%2B', '+', '%20']) {
+    const minute = `from=2026-11-01T00:00:00${plus}00:00&to=2026-11-01T00:01:00Z`;
+    expect((await callStore(api, 'GET', `/v1/exports/sms_events?${minute}`)).body).toHaveLength(120);
+  }
 });
 
 test('csv and parquet have the same columns and rows', async () => {

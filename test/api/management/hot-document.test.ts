@@ -112,8 +112,9 @@ describe('POST /v1/sms', () => {
     const message = messageWith({ messageId, category: 'otp', sender: 'A "quoted" one', acceptedAtMs: nowMs });
     const body = JSON.parse(acceptedBody(message));
     expect(acceptedSms.strict().parse(body)).toEqual(body);
-    const forced = JSON.parse(acceptedBody(message, { character: '"', index: 3 }));
+    const forced = JSON.parse(acceptedBody(message, { ucs2Because: { character: '"', index: 3 }, links: 2 }));
     expect(forced.ucs2_because).toEqual({ character: '"', code_point: 'U+0022', index: 3 });
+    expect(forced.links).toBe(2);
     expect(acceptedSms.strict().parse(forced)).toEqual(forced);
   });
 });

@@ -215,7 +215,7 @@ describe('the secret', () => {
     expect(signingSecrets(secretsOf(id), endMs).map(({ secret }) => secret)).toEqual([second.secret]);
 
     const third = (await rotate({ overlap_seconds: limits.webhooks.overlapSecondsMax })).body;
-    expect(refusal(await rotate())).toMatchObject({ status: 409, code: 'conflict' });
+    expect(refusal(await rotate())).toMatchObject({ status: 409, code: 'too_many_secrets' });
     await until('all three are there', () => secretsOf(id).length === limits.webhooks.secretsMax);
     expect(secretsOf(id)[2]).toEqual(before);
     const last = (await rotate({ overlap_seconds: 0 })).body;
