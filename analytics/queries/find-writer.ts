@@ -36,7 +36,7 @@ async function lastWriter(
   if (last !== null) return { accountId: last.accountId, sender: last.sender };
   const [row] = await engine.rows(
     `SELECT account_id, sender FROM sms_events
-     WHERE recipient_hash IN ({hash:UInt64}, 0) AND recipient = {subscriber:String} AND kind = 'submitted' AND livemode = {livemode:Bool}
+     WHERE recipient_hash = {hash:UInt64} AND recipient = {subscriber:String} AND kind = 'submitted' AND livemode = {livemode:Bool}
        AND sender IN {senders:Array(String)} AND accepted_at > fromUnixTimestamp64Milli({sinceMs:Int64})
      ORDER BY at DESC LIMIT 1 SETTINGS max_threads = 1`,
     { subscriber, hash: numbers.of(subscriber), senders, livemode, sinceMs },

@@ -2,12 +2,7 @@
 // in full and the hash 0. It is listed by its number, the account that wrote last is found in it, and an erasure removes it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
-import {
-  type EraseRowsReply,
-  type FindWriterReply,
-  type ListMessagesReply,
-  querySubjects,
-} from '../../analytics/contract.ts';
+import { type EraseRowsReply, type ListMessagesReply, querySubjects } from '../../analytics/contract.ts';
 import { placeOfRecipient } from '../../analytics/erasure/person-messages.ts';
 import { type Engine, clickhouseDir, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
@@ -105,20 +100,6 @@ test('a message is listed by its number, and a refused request by the masked one
   expect(await listed({ to: person })).toEqual([mine.messageId]);
   expect(await listed({ to: neighbour })).toEqual([theirs.messageId]);
   expect(await listed({ to: person, status: 'blocked' })).toEqual([refused.messageId]);
-});
-
-test('the account that wrote last to the number is found', async () => {
-  const query = {
-    subscriber: person,
-    senders: [mine.sender],
-    livemode: true,
-    sinceMs: systemClock.nowMs() - 60 * dayMs,
-  };
-  const reply = await until('an answer of the event store', async () => {
-    const answer = await askStore<FindWriterReply>(events.bus, querySubjects.findWriter, query);
-    return answer.result !== 'unavailable' && answer;
-  });
-  expect(reply).toMatchObject({ result: 'found', writer: { sender: mine.sender } });
 });
 
 test('an erasure removes it, of one account and of all, and no other person', async () => {

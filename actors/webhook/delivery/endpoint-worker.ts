@@ -95,7 +95,7 @@ export class EndpointWorker {
     // What comes later must not overtake what waits in the line.
     const isStored = toLine && this.#owner.log.hasRoomOf(this.key.accountId);
     if (isStored || this.#line.waiting > 0 || this.#isFull || !this.#isServed || !this.#owner.hold()) {
-      if (!isStored) this.#writer.moveAll(true);
+      if (!isStored && !this.#writer.moveAll(true)) return this.#owner.log.refuse(this.key.accountId, record, done);
       return this.#takeToLine(record, done);
     }
     const uncount = this.#writer.count();

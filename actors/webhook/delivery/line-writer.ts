@@ -50,17 +50,19 @@ export class LineWriter {
 
   /**
    * All of them; also what is being sent, which is deleted there when its request succeeds. `isNeeded`: something later is to be
-   * stored now, for which another endpoint of a full account may lose events; else they stay in memory then.
+   * stored now, for which another endpoint of a full account may lose events; else they stay in memory then. False: they stay there.
    */
-  moveAll(isNeeded: boolean): void {
+  moveAll(isNeeded: boolean): boolean {
     const { key, log, queue, putBack } = this.#parts;
     const count = this.#alone - this.#moving;
-    if (count === 0 || !(isNeeded ? log.takes(key, count) : log.hasRoomOf(key.accountId))) return;
+    if (count === 0) return true;
+    if (!(isNeeded ? log.takes(key, count) : log.hasRoomOf(key.accountId))) return false;
     const sent = new Set(this.#sent);
     for (const item of [...sent, ...queue.takeQueued()].toSorted(bySequence)) {
       if (sent.has(item)) this.#move(item);
       else this.store(item, () => putBack(item));
     }
+    return true;
   }
 
   /** One that is not being sent. */

@@ -272,6 +272,11 @@ export class ParkedLog {
     for (const go of this.#waitForRoom.splice(0)) go();
   }
 
+  /** One that must not be stored, because earlier ones of its endpoint have no room. */
+  refuse(accountId: AccountId, record: WebhookRecord, done: () => void): void {
+    this.#drop(accountId, record, 'account_full', done);
+  }
+
   #drop(accountId: AccountId, record: WebhookRecord, reason: string, done: (seq: null) => void): void {
     const { endpointId, eventId } = record;
     metrics.webhookDropped.inc({ reason });
