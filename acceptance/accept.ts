@@ -17,6 +17,7 @@ import type { Clock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import type { Capacity } from './capacity.ts';
+import { mayMissWindow } from './idempotency/accepted-before.ts';
 import { type LinkParts, issueLinks } from './link-issuer.ts';
 import { type AcceptanceRefusal, refusal, refusalOfFailure } from './refusal.ts';
 import type { AccountId, MessageId } from '../model/ids.ts';
@@ -68,9 +69,8 @@ export function acceptTracked(
 /**
  * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'urgent' is for
  * single messages of any category, 'ordinary' for those of batches, which leave slots for single messages; a single OTP
- * may take what is reserved for them, too. `again`: an
- * earlier request under the same idempotency key may have published it so long ago that the stream's duplicate window
- * has passed.
+ * may take what is reserved for them, too. `again`: another request under the same idempotency key may have published it,
+ * and the stream may not know its id any more.
  * ```ts
  * const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
  * acceptMessage(parts, message, 'urgent', (refused) => (refused === null ? answer202(message) : refuse(refused)));
@@ -88,7 +88,12 @@ export function acceptMessage(parts: AcceptParts, message: Message, use: Use, do
   if (message.scheduledAtMs !== null) return acceptScheduled(parts, message, message.scheduledAtMs, answer, again);
   const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
   if ('full' in place) return answer(refusalOfFailure('subject_full'), false);
-  publishNow(parts, place.subject, message, answer, again);
+  publishNow(parts, place.subject, message, answer, again || stoodStill(parts, message));
+}
+
+/** Since the message was built: meanwhile another process may have taken its request over. */
+function stoodStill({ clock }: AcceptParts, { acceptedAtMs }: Message): boolean {
+  return mayMissWindow(clock.nowMs() - acceptedAtMs);
 }
 
 /** The shares and reserves that a single message may use. */
@@ -135,7 +140,6 @@ function acceptScheduled(
     id: messageRecordId(message),
     shardKey: message.messageId,
     cancelable: message.messageId,
-    again,
   };
   const units = unitsOf(record.payload);
   const { scheduled, clock } = parts;
@@ -144,7 +148,8 @@ function acceptScheduled(
     if (taken === 'account_full') return done(scheduleFull(full, clock.nowMs()), false);
     let isRepeat = false;
     const answer = onceWithin(clock, limits.http.scheduledMs, (failed) => done(failed, isRepeat));
-    publishLater(parts.publisher, record, clock.nowMs(), (result) => {
+    const marked = { ...record, again: again || stoodStill(parts, message) };
+    publishLater(parts.publisher, marked, clock.nowMs(), (result) => {
       if (!result.ok) {
         if (result.failure !== 'unavailable') scheduled.giveBack(message.accountId, dueAtMs, units);
         return answer(refusalOfFailure(result.failure));

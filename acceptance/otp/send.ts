@@ -235,19 +235,18 @@ async function publish(
 ): Promise<{ readonly ok: true; readonly sent: 'now' | 'before' } | NotPublished> {
   const { clock, otps } = parts;
   const { accountId } = principal.account;
+  const known = await isKnown(parts, accountId, claim);
+  if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
+  if (known === 'yes') return { ok: true, sent: 'before' };
+  // Not before the answer: a process that stood still meanwhile must see how old the first try is by now.
   const nowMs = clock.nowMs();
-  if (claim.mayBePublished) {
-    const known = await isKnown(parts, accountId, claim.messageId, nowMs - claim.createdAtMs);
-    if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
-    if (known === 'yes') return { ok: true, sent: 'before' };
-  }
   const validitySeconds = validityOf(otp, nowMs);
   const accepted = { messageId: claim.messageId, acceptedAtMs: nowMs };
   const built = buildMessage(principal, { ...request, validitySeconds }, { ...admitted, text }, accepted);
   const { scoredAs } = admitted.route;
   const score = isScored && scoredAs !== undefined ? { scoredAs } : {};
   const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built), ...score };
-  const again = maybeForgotten(claim, nowMs);
+  const again = maybeForgotten(claim, known, nowMs);
   const { refused, isRepeat } = await new Promise<{ refused: AcceptanceRefusal | null; isRepeat: boolean }>((resolve) =>
     acceptMessage(
       parts,

@@ -5,8 +5,10 @@ import { type TrackParts, acceptTracked, buildMessage } from '../../acceptance/a
 import {
   acceptanceTime,
   type AskKnown,
-  duplicatesAreDropped,
   firstTryUnclear,
+  type Known,
+  type KnownMessage,
+  knownFrom,
   maybeForgotten,
 } from '../../acceptance/idempotency/accepted-before.ts';
 import type { Claim } from '../../acceptance/idempotency/requests.ts';
@@ -54,7 +56,6 @@ export async function sendItems(
   const { claim } = identity;
   const beganAtMs = clock.monotonicMs();
   const endAtMs = beganAtMs + beginMs;
-  const again = claim !== null && maybeForgotten(claim, clock.nowMs());
   const known = claim?.mayBePublished
     ? await knownBefore(parts, principal, items, identity.idOf, claim, endAtMs)
     : null;
@@ -67,8 +68,8 @@ export async function sendItems(
   const isLate = (index: number) => (clock.monotonicMs() - beganAtMs) * items.length > index * beginMs * beginShare;
   for (let index = 0; index < items.length; index += 1) {
     if (slices.isOver) await slices.next(isOtp || isLate(index) ? 'prompt' : 'messages');
-    const before = known?.[index];
-    if (before !== undefined && before !== null) {
+    const before = known?.[index] ?? 'no';
+    if (typeof before !== 'string') {
       results[index] = before;
       continue;
     }
@@ -93,6 +94,7 @@ export async function sendItems(
       flight.landed();
     };
     slices.tookMessage();
+    const again = claim !== null && maybeForgotten(claim, before, clock.nowMs());
     acceptTracked(parts, { message, links, use: 'ordinary', again }, done);
   }
   while (flight.count > 0) await flight.landing();
@@ -143,7 +145,7 @@ function judge(
   return { message: buildMessage(principal, parsed.request, admitted, identity), links: admitted.links };
 }
 
-/** The messages that an earlier try under the same key has published; null for items it did not. */
+/** For each item its first result, if an earlier try under the same key has published it; else what is known of that. */
 async function knownBefore(
   parts: ItemParts,
   principal: Principal,
@@ -151,11 +153,10 @@ async function knownBefore(
   idOf: BatchIdentity['idOf'],
   claim: Claim,
   endAtMs: number,
-): Promise<readonly (ItemResult | null)[]> {
+): Promise<readonly (ItemResult | Known)[]> {
   const { clock } = parts;
   const { accountId } = principal.account;
-  const unpublished = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : unclear;
-  const found = new Array<ItemResult | null>(items.length).fill(unpublished);
+  const replies = new Array<KnownMessage>(items.length).fill({ result: 'unavailable', why: 'busy' });
   // Does not wait for events of very young messages: the duplicate window still drops a second publish of them.
   let next = 0;
   let isAway = false;
@@ -164,14 +165,18 @@ async function knownBefore(
       const index = next;
       next += 1;
       const reply = await parts.queries.ofSystem({ accountId, messageId: idOf(index), wait: false });
-      if (reply.result === 'found') found[index] = { id: idOf(index), status: acceptedStatus(reply.message) };
-      else if (reply.result === 'none') found[index] = null;
+      replies[index] = reply;
       // `young` concerns one message only; the store may well know the others.
-      else if (reply.why !== 'young') isAway = true;
+      if (reply.result === 'unavailable' && reply.why !== 'young') isAway = true;
     }
   };
   await Promise.all(Array.from({ length: askedMax }, ask));
-  return found;
+  const ageMs = clock.nowMs() - claim.createdAtMs;
+  return replies.map((reply, index) => {
+    if (reply.result === 'found') return { id: idOf(index), status: acceptedStatus(reply.message) };
+    const known = knownFrom(reply, ageMs);
+    return known === 'unclear' ? unclear : known;
+  });
 }
 
 const overloaded = refusedItem(problem(503, 'overloaded', 'the queue did not take it in time', 1));

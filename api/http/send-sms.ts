@@ -170,12 +170,10 @@ async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult
     body: acceptedBody(message, text),
     kept: keptOfAccepted(message, text, claim.createdAtMs),
   });
-  if (claim.mayBePublished) {
-    const known = await isKnown(parts, message.accountId, message.messageId, clock.nowMs() - claim.createdAtMs);
-    if (known === 'unclear') return { refusal: firstTryUnclear, isPublished: 'unknown' };
-    if (known === 'yes') return accepted();
-  }
-  const again = maybeForgotten(claim, clock.nowMs());
+  const known = await isKnown(parts, message.accountId, claim);
+  if (known === 'unclear') return { refusal: firstTryUnclear, isPublished: 'unknown' };
+  if (known === 'yes') return accepted();
+  const again = maybeForgotten(claim, known, clock.nowMs());
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
     acceptTracked(parts, { message, links, use: 'urgent', again }, resolve),
   );

@@ -171,9 +171,13 @@ export class Publisher {
     this.#cancelGather = null;
     const tokens = this.#gathered;
     this.#gathered = [];
+    const now = this.#clock.monotonicMs();
     for (const token of tokens) {
       const pending = this.#pending.get(token);
-      if (pending !== undefined) this.#write(token, pending);
+      if (pending === undefined) continue;
+      // A process that stood still: another one may have published it, so long ago that the stream has forgotten the id.
+      if (pending.giveUpAtMs <= now) this.#finish(token, { ok: false, failure: 'unavailable' });
+      else this.#write(token, pending);
     }
   }
 

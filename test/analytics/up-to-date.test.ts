@@ -88,7 +88,11 @@ async function askedByAll(context: EventContext, carrierMessageId: string): Prom
   const [get, list, known, submit, wrote, begun] = await Promise.all([
     ask<GetMessageReply>(querySubjects.get, { accountId, messageId }),
     ask<ListMessagesReply>(querySubjects.list, { accountId, to: recipient }),
-    isKnown({ queries }, accountId, messageId as MessageId, limits.bus.duplicateWindowMs),
+    isKnown({ queries, clock: systemClock }, accountId, {
+      messageId: messageId as MessageId,
+      createdAtMs: systemClock.nowMs() - limits.bus.duplicateWindowMs,
+      mayBePublished: true,
+    }),
     lookUpReceipt(bus, 'sandbox', { recipient }, [carrierMessageId]),
     ask<FindWriterReply>(querySubjects.findWriter, writer),
     askEventStore(bus, message, ({ submittedAtMs }) => submittedAtMs !== null),

@@ -14,7 +14,7 @@ export type EventBus = TestBus & {
   /** Resolves when the batch is durable. */
   publish(events: readonly DeliveryEvent[]): Promise<void>;
   publishOctets(octets: Uint8Array): Promise<void>;
-  /** Resolves when the recorder has announced everything that was published. */
+  /** Resolves when the recorder has announced everything that was published; its last insert may not have ended. */
   taken(limitMs?: number): Promise<void>;
 };
 

@@ -145,7 +145,7 @@ export async function openHarness(): Promise<Harness> {
     async messages(stream = 'MT_TXN', { withRepublished = true } = {}) {
       const { state } = await bus.manager.streams.info(stream);
       const found: Message[] = [];
-      for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+      for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq += 1) {
         const record = await bus.manager.streams.getMessage(stream, { seq });
         if (record === null || (!withRepublished && isAgain({ headers: record.header }))) continue;
         found.push(decodeMessage(record.data, bodyCipher(bodyKey)));

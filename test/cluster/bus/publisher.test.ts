@@ -143,6 +143,22 @@ test('gathered records wait for each other and are sent in their order, at once 
   expect(await stored()).toEqual(Array.from({ length: 72 }, (_, at) => at));
 });
 
+test('what a process that stood still had gathered is given up, and not sent after its deadline', async () => {
+  const clock = new ManualClock();
+  const publishes = publisher({ gatherMs: 1, deadlineMs: 6_000, clock });
+  const late = publishes.publishOne('ev.still.0', payload, 'late');
+  const { monotonicMs } = clock;
+  clock.monotonicMs = () => monotonicMs.call(clock) + 6_000;
+  publishes.flush();
+  expect(await late).toEqual({ ok: false, failure: 'unavailable' });
+  const next = publishes.publishOne('ev.still.0', payload, 'next');
+  publishes.flush();
+  expect(await next).toMatchObject({ ok: true });
+  expect((await recordsOf(test_.bus, 'EVENTS', 'ev.still.>')).map(({ header }) => header('Nats-Msg-Id'))).toEqual([
+    'next',
+  ]);
+});
+
 test('a record of a message that is sent again so late that its id may be forgotten is marked, and no other record', async () => {
   const clock = new ManualClock();
   const publishes = publisher({ clock, timeoutMs: 1_000, deadlineMs: Number.POSITIVE_INFINITY });

@@ -125,6 +125,21 @@ test('is sent once when the first never came, and not when that was deferred or 
   expect([times(deferral.nonce), times(moved.nonce)]).toEqual([0, 0]);
 });
 
+test('is not sent by another carrier, whose own events do not have the first', async () => {
+  harness = await openCarrierHarness();
+  role = await startRole(harness.nats.url, dataDir);
+  await harness.actor(carrierWith(harness.simulator));
+  const sent = await harness.send(1);
+  await harness.settled(sent);
+  for (const { messageId, nonce } of sent) {
+    const body = { text: `hello #${nonce}#` };
+    await putAgain(messageWith({ messageId: messageId as Message['messageId'], carrier: 'beta', body }));
+  }
+  await harness.actor(carrierWith(harness.simulator, { name: 'beta' }));
+  await nothingWaits();
+  expect(sent.map(({ nonce }) => times(nonce))).toEqual([1]);
+});
+
 test('is queued behind what waits in overflow, because the first may be there, and is looked up when it comes out', async () => {
   harness = await openCarrierHarness();
   role = await startRole(harness.nats.url, dataDir);
