@@ -68,17 +68,16 @@ export class ParkedRoom {
     const { counts, purge, inMemory, isWrong } = this.#parts;
     const { accountId, endpointId } = key;
     const kind = counts.of('lines', endpointId) >= counts.of('retries', endpointId) ? 'lines' : 'retries';
+    // What is on its way there may come after the purge. If all of it is, nothing can be removed yet.
     const count = counts.storedOf(kind, endpointId);
     if (count === 0) return false;
-    // What is on its way there may come before the purge or after it: kept in either case.
-    const storing = counts.of(kind, endpointId) - count;
     const atOnce = Math.max(1, Math.floor(counts.ofEndpoint(endpointId) * parkedPurgePart));
     const wanted = Math.max(0, counts.beyond(accountId)) + atOnce;
-    const keep = Math.max(1, count - Math.min(wanted, Math.ceil(count / 2)) + storing);
+    const keep = Math.max(1, count - Math.min(wanted, Math.ceil(count / 2)));
     const events = await purge(kind, key, keep);
     counts.purged(kind, key, Math.max(0, events - (kind === 'lines' ? inMemory(endpointId) : 0)));
     if (events === 0) {
-      if (storing === 0) isWrong();
+      isWrong();
       return false;
     }
     metrics.webhookDropped.inc({ reason: 'room_for_others' }, events);
