@@ -185,10 +185,7 @@ describe('a report', () => {
     ['group_by=day,variant&variant=var_a', 'group_by'],
     ['group_by=day&variant=var_a', 'variant'],
   ])('refuses %s and names %s', async (query, field) => {
-    expect(refusal(await ask(`delivery?${query}`))).toMatchObject({
-      status: 422,
-      fields: [`${field} invalid_field`],
-    });
+    expect(refusal(await ask(`delivery?${query}`))).toMatchObject({ status: 422, fields: [`${field} invalid_field`] });
   });
 
   test.each(['8801712', '+8801712', '%2B', '%2B8801712345', '%2B0801712', '%2B88017x2'])(
@@ -212,15 +209,9 @@ describe('a report', () => {
     for (const by of ['otp?group_by=day,variant', 'campaigns?group_by=campaign']) {
       expect(refusal(await ask(by))).toMatchObject({ status: 422, fields: ['group_by invalid_field'] });
     }
-    expect(refusal(await ask('weather'))).toMatchObject({
-      status: 404,
-      code: 'not_found',
-    });
+    expect(refusal(await ask('weather'))).toMatchObject({ status: 404, code: 'not_found' });
     const key = await api.newKey(api.accountId, true, ['sms:read']);
-    expect(refusal(await ask('delivery', { key }))).toMatchObject({
-      status: 403,
-      code: 'scope_missing',
-    });
+    expect(refusal(await ask('delivery', { key }))).toMatchObject({ status: 403, code: 'scope_missing' });
   });
 
   test('of clicks judges by the classes that are chosen, people alone without a choice', async () => {
