@@ -91,3 +91,20 @@ test('a parameter of other reports is refused by its name', async () => {
   const words = ['report', 'delivery', '--account', account, '--prefix', '+88017'];
   expect((await runCliHere(words, nowhere)).stderr).toMatch(/^unknown_field: prefix: is not a query parameter /);
 });
+
+test('a prefix that no number begins with is refused, as the route of the report does it', async () => {
+  const run = async (prefix: string) =>
+    (await runCliHere(['report', 'otp', '--account', account, '--prefix', prefix], nowhere)).stderr;
+  for (const prefix of ['8801712', ' 8801712', '+', '+8801712345', '+0801712', '+88017x2'])
+    expect([prefix, await run(prefix)]).toEqual([prefix, expect.stringMatching(/^invalid_field: prefix: must be /)]);
+  for (const prefix of ['+8801712', '+1', '+880171234'])
+    expect(await run(prefix)).toMatch(/^Heliograph does not run on/);
+});
+
+test('--json beside a file of another form is refused', async () => {
+  const run = async (format: string) =>
+    (await runCliHere(['report', 'delivery', '--account', account, '--json', '--format', format], nowhere)).stderr;
+  for (const format of ['csv', 'parquet'])
+    expect(await run(format)).toMatch(/^--json is one JSON object, and --format /);
+  expect(await run('json')).toMatch(/^Heliograph does not run on/);
+});
