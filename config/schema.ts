@@ -167,7 +167,7 @@ const fileKeys = {
     /** Alternatives after the number's own carrier, in order; empty: no other carrier. */
     fallback: listOf(carrierName, 16).default([]),
     /** A carrier without a bound bind for this long is weak: OTP avoids it. */
-    otp_failover_after_s: seconds.default(1),
+    otp_failover_after_s: seconds.default(0.2),
     /** After this long it is down: all messages avoid it. */
     others_failover_after_s: seconds.default(30),
   })

@@ -6,7 +6,7 @@ const blockOctets = 64;
 const digestOctets = 32;
 const textOctetsMax = 512;
 
-/** `(key XOR ipad) || text` and `(key XOR opad) || digest`: written anew by each call, which has no pause in between. */
+/** `(key XOR ipad) || text` and `(key XOR opad) || digest`: each call writes them again and is done with them when it returns. */
 const inner = Buffer.alloc(blockOctets + textOctetsMax);
 const outer = Buffer.alloc(blockOctets + digestOctets);
 

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { type Pace, type RateVerdict, paceOf, spentTurns, takeTurn } from './gcra.ts';
 import { limits } from './limits.ts';
 
-const slotsMax = limits.access.ratesMax;
+const { ratesMax: slotsMax, placesRemembered } = limits.access;
 /** Slots probed before a name gets no slot of its own. */
 const probesMax = 64;
 const triesMax = 16;
@@ -24,7 +24,7 @@ export class RateTable {
   readonly #words: BigInt64Array;
   /** The last slot is the shared overflow slot. */
   readonly #slots: number;
-  /** Name → slot: hashing the name for every request would cost more than the rest. Bounded by the table. */
+  /** Name → slot, of some: hashing the name for every request would cost more than the rest. */
   readonly #placeOf = new Map<string, Place>();
 
   constructor(memory: SharedArrayBuffer) {
@@ -100,7 +100,7 @@ export class RateTable {
     const print = fingerprintOf(name);
     const slot = this.#own(print) ?? this.#rested(print, nowUs);
     if (slot === null) return null;
-    if (this.#placeOf.size >= this.#slots) this.#placeOf.clear();
+    if (this.#placeOf.size >= placesRemembered) this.#placeOf.clear();
     this.#placeOf.set(name, { slot, print });
     return slot;
   }

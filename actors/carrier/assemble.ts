@@ -108,7 +108,7 @@ export type CarrierActorParts = {
 
 export type AssembledCarrier = ReturnType<typeof assembleCarrier>;
 
-const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
+const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 200, othersFailoverAfterMs: 30_000 };
 /** Identifies this incarnation among the actors that serve the carrier. */
 const nodeNameBytes = 6;
 

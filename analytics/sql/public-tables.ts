@@ -87,6 +87,12 @@ export const publicTables: readonly PublicTable[] = [
         text,
         'the number in E.164; of refused requests, and after `retention.numbers_clear_days`, only the last digits',
       ),
+      column(
+        'recipient_key',
+        'UInt64',
+        'the same for all events about one number in this account, also when only its last digits are left; another one in another ' +
+          'account; 0: not a number in full',
+      ),
       shared.encoding,
       shared.livemode,
       column('client_reference', text, 'what the client gave; empty without it'),
@@ -103,7 +109,7 @@ export const publicTables: readonly PublicTable[] = [
       epoch: 'a count of restarts of an actor thread, without a meaning for a message',
       inbound: 'holds the sealed body of a subscriber’s message',
       callback: 'the `callback_url` of the message, which may have a token in it',
-      recipient_hash: 'keyed hash of the number: it would show who is in two accounts',
+      recipient_hash: 'keyed hash of the number: it would show who is in two accounts; `recipient_key` is made from it',
       recipient_clear: 'whether there is a number to cut off (docs/retention.md)',
       text_kept: 'whether there is a text to cut out (docs/retention.md)',
     },

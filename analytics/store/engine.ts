@@ -15,6 +15,7 @@ import { limits } from '../../platform/limits.ts';
 import type { NativeFormat } from '../sql/public-tables.ts';
 import { type Turn, fairSemaphore } from './fair-semaphore.ts';
 import { withLiterals } from './literals.ts';
+import { priority } from '../../platform/query-priority.ts';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
@@ -82,7 +83,7 @@ function openServer(url: string): Engine {
     // Below the server's own idle timeout (3 s in old versions), or a request meets a socket that is just closing.
     keep_alive: { enabled: true, idle_socket_ttl: 2_500 },
     max_open_connections: 10,
-    clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 0, priority: String(priority) },
   });
   const select: Select = async (sql, format) => {
     // Else the server begins to answer before it knows that it can, and a failure would look like the end.
@@ -107,6 +108,9 @@ function openChdb(dataDir: string): Engine {
   letCrashesEnd();
   const connection = createChdbConnection({ path: dataDir });
   const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
+  client
+    .command({ query: `SET priority = ${priority}` })
+    .catch((error: unknown) => ignoring(error, 'reports go on beside other statements'));
   // Not by the client, which makes a text of every answer; without bound parameters, so that it may run beside `rows`.
   const select: Select = async (sql, format) => {
     const work = session.queryAsync(sql, { format });

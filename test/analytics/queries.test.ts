@@ -258,6 +258,30 @@ test('a message is found by its number after the number was cut to its last four
   expect((await node.list({ to: '+8801999000124' })).messages).toEqual([]);
 });
 
+test('an account joins the messages to one number by `recipient_key`, also after the cut, and two accounts do not', async () => {
+  const acceptedAtMs = systemClock.nowMs() - 91 * 86_400_000 - 3_600_000;
+  const other = newAccountId(systemClock.nowMs());
+  const to = (recipient: string, accountId = account) => contextOf({ recipient, acceptedAtMs, accountId });
+  const contexts = [to('+8801999000201'), to('+8801999000201'), to('+8801999000202'), to('+8801999000201', other)];
+  await node.publish(contexts.flatMap(lifeOf));
+  for (const { messageId } of contexts) await flushed(messageId);
+  const keys = async () => {
+    const ids = contexts.map(({ messageId }) => messageId);
+    const rows = await node.engine.rows(
+      'SELECT DISTINCT message_id, toString(recipient_key) FROM sms_events WHERE message_id IN {ids:Array(String)}',
+      { ids },
+    );
+    expect(rows).toHaveLength(ids.length);
+    return ids.map((id) => rows.find(([messageId]) => messageId === id)?.[1]);
+  };
+  const before = await keys();
+  const [one, again, second, elsewhere] = before;
+  expect(again).toBe(one);
+  expect(new Set(['0', one, second, elsewhere]).size).toBe(4);
+  await trimRows(node.engine, retentionDefault, systemClock);
+  expect(await keys()).toEqual(before);
+});
+
 test('messages are sent again page by page: each once', async () => {
   const own = newAccountId(systemClock.nowMs());
   const sinceMs = systemClock.nowMs();

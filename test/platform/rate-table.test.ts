@@ -91,6 +91,14 @@ describe('the table', () => {
     expect(other.take('key 0 0', pace, nowUs)?.ok).toBe(false);
   });
 
+  test('a name has its rate still after more names than a thread remembers', () => {
+    const table = new RateTable(newRateMemory(1 + 4 * limits.access.placesRemembered));
+    const pace = paceOf(1, secondUs, 1);
+    const names = Array.from({ length: 2 * limits.access.placesRemembered }, (_, at) => `name ${at}`);
+    const taken = () => names.filter((name) => table.take(name, pace, secondUs)?.ok).length;
+    expect([taken(), taken()]).toEqual([names.length, 0]);
+  });
+
   test('says once within a time that a name is the first, to one of several threads', () => {
     const memory = newRateMemory(17);
     const tables = [new RateTable(memory), new RateTable(memory)];

@@ -11,6 +11,7 @@ import { reportFormats } from '../../../analytics/reports/report.ts';
 import { publicTables } from '../../../analytics/sql/public-tables.ts';
 import type { Engine } from '../../../analytics/store/engine.ts';
 import { EventColumns } from '../../../analytics/store/event-columns.ts';
+import { behindOthers, priority } from '../../../platform/query-priority.ts';
 import { keepRowsFor } from '../../../analytics/store/retention.ts';
 import { applySchema, schemaFiles } from '../../../analytics/store/schema.ts';
 import { exportFile } from '../../../api/management/export-file.ts';
@@ -69,6 +70,15 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     await node?.stop(5_000);
     await close?.();
     await events?.stop();
+  });
+
+  test('statements have a priority, and reports stand behind them', async () => {
+    const priorityOf = "SELECT toInt32(getSetting('priority')) AS priority";
+    expect(await engine.rows(priorityOf)).toEqual([[priority]]);
+    const answer = await engine.octets(`${priorityOf} SETTINGS ${behindOthers}`, 'JSONEachRow', {}, 10_000, 'account');
+    const { priority: ofReport } = JSON.parse(answer.toString()) as { readonly priority: number };
+    // A larger number is served later.
+    expect(ofReport).toBeGreaterThan(priority);
   });
 
   test('the schema is applied once, and its columns have the documented types', async () => {

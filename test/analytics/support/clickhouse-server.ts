@@ -66,7 +66,12 @@ export async function startClickHouse({
     for (const [name, value] of searchParams) if (name.startsWith('param_')) params[name.slice(6)] = paramOf(value);
     // One after the other, as chDB requires.
     const bound = Object.keys(params).length > 0;
-    const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
+    const priority = searchParams.get('priority');
+    const turn = last.then(async () => {
+      // A setting of each request, as a server has it; the statement may have its own.
+      if (priority !== null) await session.queryAsync(`SET priority = ${Number(priority)}`);
+      return bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql);
+    });
     // Of a statement that failed, the session would give the beginning to the next one.
     last = turn.catch(() => session.queryAsync('SELECT 1'));
     const answer = (await turn).bytes();

@@ -23,7 +23,9 @@ for (const statement of schemaFiles().flatMap(({ statements }) => statements)) {
   if (!/\{from_ms\}|^FILL /.test(statement)) run(statement);
 }
 /** Rows of both accounts in one part, and so in the same granule. */
-for (const { name, columns } of publicTables) {
+for (const { name, columns: all } of publicTables) {
+  // Computed when it is read.
+  const columns = all.filter((column) => column.name !== 'recipient_key');
   const rowsOf = (account: string, mark: string): string => {
     const values = columns.map((column) => {
       if (column.name === 'account_id') return `${literal(account)} AS account_id`;
