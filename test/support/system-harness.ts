@@ -21,6 +21,8 @@ export type SystemHarness = {
 export type SystemHarnessOptions = SmscPeerOptions & {
   /** Makes heliograph.yaml from that of the carriers. */
   readonly configured?: (configuration: string) => string;
+  /** Further variables of the supervisor. */
+  readonly env?: Readonly<Record<string, string>>;
 };
 
 export async function openSystemHarness(options: SystemHarnessOptions = {}): Promise<SystemHarness> {
@@ -33,7 +35,7 @@ export async function openSystemHarness(options: SystemHarnessOptions = {}): Pro
     await smscPeers.close();
   };
   const start = (before?: WholeSystem) =>
-    startWholeSystem(configuration, { before }).catch(async (error: unknown) => {
+    startWholeSystem(configuration, { before, env: options.env ?? {} }).catch(async (error: unknown) => {
       await stop();
       throw error;
     });

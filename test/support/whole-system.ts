@@ -37,13 +37,17 @@ export type WholeSystem = TestSystem & {
 const cliFile = join(import.meta.dirname, '../../cli/main.ts');
 const readyWithinMs = 60_000;
 
-/**
- * `configuration` is the text of heliograph.yaml; with `before` it starts on that system's folder, at its port.
- * `newDatabase`: see startSystem.
- */
+/** `newDatabase`: see startSystem. `env`: further variables of the supervisor. */
+export type WholeSystemOptions = {
+  readonly before?: WholeSystem | undefined;
+  readonly newDatabase?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** `configuration` is the text of heliograph.yaml; with `before` it starts on that system's folder, at its port. */
 export async function startWholeSystem(
   configuration: string,
-  { before, newDatabase = false }: { readonly before?: WholeSystem | undefined; readonly newDatabase?: boolean } = {},
+  { before, newDatabase = false, env: more = {} }: WholeSystemOptions = {},
 ): Promise<WholeSystem> {
   const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);
@@ -53,7 +57,7 @@ export async function startWholeSystem(
     realRoles: true,
     newDatabase,
     dataDir: folder,
-    env: { HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'), HELIOGRAPH_HTTP_PORT: String(httpPort) },
+    env: { HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'), HELIOGRAPH_HTTP_PORT: String(httpPort), ...more },
   });
   await until('the whole system', async () => (await system.readiness())?.code === 200, {
     limitMs: readyWithinMs,
