@@ -41,7 +41,8 @@ test('guesses at a code whose body key is lost are 500 and do not lock the numbe
   const useKeys = async (...keys: string[]) =>
     client.use(await harness.ingress({ HELIOGRAPH_BODY_KEY: keys.join(',') }));
   const [oldKey, newKey] = [bodyKey, Buffer.alloc(32, 9)].map((key) => key.toString('base64')) as [string, string];
-  await useKeys(oldKey);
+  // The first one seals; another test may have used the second.
+  await useKeys(oldKey, newKey);
   const { body } = await start();
   // Without the last one it does not start.
   await useKeys(newKey, `gone:${bodyKeyId(bodyKey)}`);
