@@ -1,10 +1,11 @@
-// Which of our statements go before others in ClickHouse. The default, 0, neither waits nor is waited for.
+// Priorities of our statements in ClickHouse (its setting `priority`): the lower number runs first. A statement with 0, the default,
+// neither waits for others nor do they wait for it.
 
-/** Of all statements but those of `behindOthers`: look-ups and inserts. */
+/** Of look-ups and inserts. */
 export const priority = 1;
 
 /**
- * Settings of a statement that others go before, such as a report: while another statement of ours runs, it stands still at each block,
- * for at most this time, so that it ends.
+ * Settings of a report, an export or the operator's SQL: it pauses between two blocks of rows while a look-up or an insert runs, for
+ * at most 100 ms each time, so that it ends however busy the store is.
  */
-export const behindOthers = 'priority = 2, low_priority_query_wait_time_ms = 100';
+export const lowPriority = 'priority = 2, low_priority_query_wait_time_ms = 100';

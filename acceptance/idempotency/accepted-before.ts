@@ -82,7 +82,7 @@ export const mayMissWindow = (ageMs: number): boolean => ageMs + publishedWithin
 
 /**
  * Whether the stream may store a record published now although another try has published one: then it is marked. Also
- * of the first try: its process may have stood still until another one took the key over.
+ * of the first try: its process may have been paused until another one took the key over.
  */
 export function maybeForgotten(
   { mayBePublished, createdAtMs }: Pick<Claim, 'mayBePublished' | 'createdAtMs'>,

@@ -238,7 +238,7 @@ async function publish(
   const known = await isKnown(parts, accountId, claim);
   if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
   if (known === 'yes') return { ok: true, sent: 'before' };
-  // Not before the answer: a process that stood still meanwhile must see how old the first try is by now.
+  // Not before the answer: a process that was paused meanwhile must see how old the first try is by now.
   const nowMs = clock.nowMs();
   const validitySeconds = validityOf(otp, nowMs);
   const accepted = { messageId: claim.messageId, acceptedAtMs: nowMs };

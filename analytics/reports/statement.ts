@@ -2,7 +2,7 @@
 import { timeZone } from '../../policy/country/time-zone.ts';
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { behindOthers } from '../../platform/query-priority.ts';
+import { lowPriority } from '../../platform/query-priority.ts';
 import { hourSecondsSql, hourSql } from './hours.ts';
 import {
   type Counts,
@@ -47,7 +47,7 @@ export function statementOf(report: Report, query: ReportQuery, summarized = not
   FROM (${rowsSql(report, query, by, summarized)})
   ${order === '' ? '' : `GROUP BY ${groups} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
 )${report.compared === undefined ? '' : ` ORDER BY ${order}`}
-SETTINGS ${behindOthers}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
+SETTINGS ${lowPriority}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.reports.rowsMax}, result_overflow_mode = 'throw',
   output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`;
   const { accountId, livemode, filters } = query;
@@ -71,7 +71,7 @@ export function summarizedStatement({ summarized }: Report, query: ReportQuery):
 }
 
 function briefly(sql: string, { accountId, livemode }: ReportQuery): Statement {
-  const settings = `${behindOthers}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000}`;
+  const settings = `${lowPriority}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000}`;
   return { sql: `${sql} SETTINGS ${settings}`, params: { accountId, livemode } };
 }
 

@@ -3,7 +3,7 @@
 // move nothing. Slices leave in a form of which the API makes one file (api/management/export-file.ts).
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { behindOthers } from '../../platform/query-priority.ts';
+import { lowPriority } from '../../platform/query-priority.ts';
 import { splitParquet } from './parquet-file.ts';
 import { type NativeFormat, type PublicTable, type SqlFormat, nativeFormats } from './public-tables.ts';
 
@@ -85,7 +85,7 @@ SETTINGS ${bounded}, max_result_rows = ${limits.exports.sliceRowsTiedMax}, resul
   return { sql, params: until === undefined ? params : { ...params, until } };
 }
 
-const bounded = `${behindOthers}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
+const bounded = `${lowPriority}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}`;
 
 function statement({ accountId, livemode, after }: ExportQuery, sql: string): Statement {

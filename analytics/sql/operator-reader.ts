@@ -6,7 +6,7 @@ import type * as Chdb from 'chdb';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { behindOthers } from '../../platform/query-priority.ts';
+import { lowPriority } from '../../platform/query-priority.ts';
 import { type SqlFormat, nativeFormats } from './public-tables.ts';
 import { notReadOnly } from './select-only.ts';
 import { literal } from './sql-user.ts';
@@ -32,7 +32,7 @@ export function openOperatorReader(dataDir: string): OperatorReader {
   const session = new Session(dataDir);
   // readonly comes last: it ends every other change.
   session.query(
-    `SET ${behindOthers}, max_threads = 1, max_execution_time = ${bounds.statementMsMax / 1_000}, timeout_overflow_mode = 'throw',
+    `SET ${lowPriority}, max_threads = 1, max_execution_time = ${bounds.statementMsMax / 1_000}, timeout_overflow_mode = 'throw',
      max_memory_usage = ${bounds.memoryBytesMax}, max_result_rows = ${bounds.rowsMax},
      max_result_bytes = ${bounds.octetsMax}, result_overflow_mode = 'throw', allow_introspection_functions = 0,
      output_format_json_quote_64bit_integers = 0, output_format_json_array_of_rows = 1, max_query_size = 262144,

@@ -110,7 +110,7 @@ function openChdb(dataDir: string): Engine {
   const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
   client
     .command({ query: `SET priority = ${priority}` })
-    .catch((error: unknown) => ignoring(error, 'reports go on beside other statements'));
+    .catch((error: unknown) => ignoring(error, 'reports do not pause for look-ups and inserts then'));
   // Not by the client, which makes a text of every answer; without bound parameters, so that it may run beside `rows`.
   const select: Select = async (sql, format) => {
     const work = session.queryAsync(sql, { format });

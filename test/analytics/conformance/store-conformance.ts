@@ -11,7 +11,7 @@ import { reportFormats } from '../../../analytics/reports/report.ts';
 import { publicTables } from '../../../analytics/sql/public-tables.ts';
 import type { Engine } from '../../../analytics/store/engine.ts';
 import { EventColumns } from '../../../analytics/store/event-columns.ts';
-import { behindOthers, priority } from '../../../platform/query-priority.ts';
+import { lowPriority, priority } from '../../../platform/query-priority.ts';
 import { keepRowsFor } from '../../../analytics/store/retention.ts';
 import { applySchema, schemaFiles } from '../../../analytics/store/schema.ts';
 import { exportFile } from '../../../api/management/export-file.ts';
@@ -73,10 +73,10 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     await events?.stop();
   });
 
-  test('statements have a priority, and reports stand behind them', async () => {
+  test('look-ups have a priority, and reports a lower one', async () => {
     const priorityOf = "SELECT toInt32(getSetting('priority')) AS priority";
     expect(await engine.rows(priorityOf)).toEqual([[priority]]);
-    const answer = await engine.octets(`${priorityOf} SETTINGS ${behindOthers}`, 'JSONEachRow', {}, 10_000, 'account');
+    const answer = await engine.octets(`${priorityOf} SETTINGS ${lowPriority}`, 'JSONEachRow', {}, 10_000, 'account');
     const { priority: ofReport } = JSON.parse(answer.toString()) as { readonly priority: number };
     // A larger number is served later.
     expect(ofReport).toBeGreaterThan(priority);
