@@ -43,6 +43,7 @@ export async function startClickHouse({
   const session = new Session(dir, { connectionArgs });
   let last: Promise<unknown> = Promise.resolve();
   let blocks = 0;
+  let prioritySet = 0;
   const state = { weather: 'fine' as Weather, lost: 0, refused: 0 };
 
   /** chDB takes octets after a statement for text: the block of an insert comes from a file. */
@@ -69,7 +70,9 @@ export async function startClickHouse({
     const priority = searchParams.get('priority');
     const turn = last.then(async () => {
       // A setting of each request, as a server has it; the statement may have its own.
-      if (priority !== null) await session.queryAsync(`SET priority = ${Number(priority)}`);
+      if (priority !== null && Number(priority) !== prioritySet)
+        await session.queryAsync(`SET priority = ${Number(priority)}`);
+      prioritySet = Number(priority ?? prioritySet);
       return bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql);
     });
     // Of a statement that failed, the session would give the beginning to the next one.
