@@ -152,7 +152,7 @@ export const httpLimits = {
     burstMax: 1_000_000,
     /** Keys and accounts whose rates one ingress process keeps: 65,536 × 16 B = 1 MiB, shared by its threads. */
     ratesMax: 65_536,
-    /** Names whose place in a table of rates a thread remembers, so that it need not hash them: 4,096 × ~200 B = 1 MB for each table. */
+    /** Names whose place in a table of rates a thread remembers, so that it need not hash them: 4,096 × ~200 B = 1 MB. */
     placesRemembered: 4_096,
     /** Addresses of one X-Forwarded-For or Forwarded header that are evaluated. */
     proxyHopsMax: 20,

@@ -50,6 +50,11 @@ export const otpLimits = {
      */
     ratesMax: 2 ** 20,
     /**
+     * Of them, those whose place a thread remembers: the names of one request, which is counted and may be given back. Most come
+     * once, and more would reach the old generation of the heap.
+     */
+    ratePlacesRemembered: 64,
+    /**
      * How long it is known that a message was counted: tries of its request may send it until its code has expired, and count
      * when that publish was answered.
      */

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { type Pace, type RateVerdict, paceOf, spentTurns, takeTurn } from './gcra.ts';
 import { limits } from './limits.ts';
 
-const { ratesMax: slotsMax, placesRemembered } = limits.access;
+const { ratesMax: slotsMax, placesRemembered: placesUsual } = limits.access;
 /** Slots probed before a name gets no slot of its own. */
 const probesMax = 64;
 const triesMax = 16;
@@ -26,8 +26,11 @@ export class RateTable {
   readonly #slots: number;
   /** Name → slot, of some: hashing the name for every request would cost more than the rest. */
   readonly #placeOf = new Map<string, Place>();
+  readonly #placesMax: number;
 
-  constructor(memory: SharedArrayBuffer) {
+  /** `placesMax`: of so many names the place is remembered, until one more comes. */
+  constructor(memory: SharedArrayBuffer, placesMax = placesUsual) {
+    this.#placesMax = placesMax;
     this.#words = new BigInt64Array(memory);
     this.#slots = this.#words.length / 2 - 1;
   }
@@ -100,7 +103,7 @@ export class RateTable {
     const print = fingerprintOf(name);
     const slot = this.#own(print) ?? this.#rested(print, nowUs);
     if (slot === null) return null;
-    if (this.#placeOf.size >= placesRemembered) this.#placeOf.clear();
+    if (this.#placeOf.size >= this.#placesMax) this.#placeOf.clear();
     this.#placeOf.set(name, { slot, print });
     return slot;
   }

@@ -1,6 +1,5 @@
 // Counts the units of a bound that accounts share: a total, a share for each account, a reserve for urgent and for the
-// system's own work. In memory of one thread; the caller answers the refused request. It keeps no entry for an account
-// that holds nothing.
+// system's own work. In memory of one thread; the caller answers the refused request.
 import { assert } from './assert.ts';
 import type { BoundName, Share } from './limits-shares.ts';
 import { metrics } from './telemetry.ts';
@@ -14,6 +13,9 @@ export type Use = 'ordinary' | 'urgent' | 'otp' | 'system';
 
 /** account_full: this account is at its share · full: the total, less what is reserved for others, is used up. */
 export type Taken = 'taken' | 'account_full' | 'full';
+
+/** Accounts that hold nothing and have an entry. */
+const idleAccountsMax = 256;
 
 /**
  * ```ts
@@ -49,6 +51,11 @@ export class SharedBound {
     return this.#held(use).get(account) ?? 0;
   }
 
+  /** Accounts with an entry. */
+  get accountsKnown(): number {
+    return this.#ordinary.size + this.#urgent.size;
+  }
+
   /** Takes the share of the configuration; units that are already held stay held. */
   configure(share: Share): void {
     this.#share = share;
@@ -73,7 +80,8 @@ export class SharedBound {
       const held = this.#held(use);
       const left = (held.get(account) ?? 0) - units;
       assert(left >= 0, `an account returned more units to ${this.name} than it had taken`);
-      if (left === 0) held.delete(account);
+      // V8 makes a new table for a map that gets empty and not, and keeps all of them until it collects its old generation.
+      if (left === 0 && held.size > idleAccountsMax) held.delete(account);
       else held.set(account, left);
     }
     this.#used -= units;

@@ -10,6 +10,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { TokenRing } from '../../platform/token-ring.ts';
 import { asRepublished } from './republished.ts';
 import type { Bus } from './connect.ts';
 import { type PublishRefusal, readPublishAnswer } from './publish-answer.ts';
@@ -83,7 +84,7 @@ export class Publisher {
   readonly #deadlineMs: number;
   readonly #gatherMs: number;
   readonly #inbox: string;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new TokenRing<Pending>();
   readonly #flights = new Map<string, StreamFlight>();
   /** Tokens of the records in the next write. */
   #gathered: number[] = [];
@@ -91,7 +92,6 @@ export class Publisher {
   readonly #stopSweep: Cancel;
   readonly #stopReconnects: Cancel;
   readonly #unsubscribe: () => void;
-  #nextToken = 1;
   #closed = false;
   #idle: (() => void)[] = [];
 
@@ -158,7 +158,7 @@ export class Publisher {
       retryAtMs: now + this.#timeoutMs,
     };
     flight.count += 1;
-    const token = this.#take(pending);
+    const token = this.#pending.add(pending);
     if (this.#gatherMs === 0) return this.#write(token, pending);
     this.#gathered.push(token);
     if (this.#gathered.length >= gatheredMax) return this.flush();
@@ -204,14 +204,7 @@ export class Publisher {
     this.#stopReconnects();
     this.#cancelGather?.();
     if (!this.#connection.isClosed()) this.#unsubscribe();
-    for (const token of [...this.#pending.keys()]) this.#finish(token, { ok: false, failure: 'closed' });
-  }
-
-  #take(pending: Pending): number {
-    const token = this.#nextToken;
-    this.#nextToken += 1;
-    this.#pending.set(token, pending);
-    return token;
+    for (const [token] of this.#pending.entries()) this.#finish(token, { ok: false, failure: 'closed' });
   }
 
   #flightOf(subject: string): StreamFlight {
@@ -280,7 +273,7 @@ export class Publisher {
 
   #sweep(): void {
     const now = this.#clock.monotonicMs();
-    for (const [token, pending] of this.#pending) {
+    for (const [token, pending] of this.#pending.entries()) {
       if (pending.giveUpAtMs <= now) this.#finish(token, { ok: false, failure: 'unavailable' });
       else if (pending.retryAtMs <= now) this.#sendAgain(token, pending, now);
     }
@@ -288,7 +281,7 @@ export class Publisher {
 
   #sendAllAgain(): void {
     const now = this.#clock.monotonicMs();
-    for (const [token, pending] of [...this.#pending]) this.#sendAgain(token, pending, now);
+    for (const [token, pending] of this.#pending.entries()) this.#sendAgain(token, pending, now);
   }
 
   #sendAgain(token: number, pending: Pending, now: number): void {
@@ -301,7 +294,7 @@ export class Publisher {
       pending.headers = marked(pending);
     pending.retryAtMs = now + this.#timeoutMs;
     this.#pending.delete(token);
-    this.#write(this.#take(pending), pending);
+    this.#write(this.#pending.add(pending), pending);
   }
 }
 

@@ -91,13 +91,16 @@ describe('the table', () => {
     expect(other.take('key 0 0', pace, nowUs)?.ok).toBe(false);
   });
 
-  test('a name has its rate still after more names than a thread remembers', () => {
-    const table = new RateTable(newRateMemory(1 + 4 * limits.access.placesRemembered));
-    const pace = paceOf(1, secondUs, 1);
-    const names = Array.from({ length: 2 * limits.access.placesRemembered }, (_, at) => `name ${at}`);
-    const taken = () => names.filter((name) => table.take(name, pace, secondUs)?.ok).length;
-    expect([taken(), taken()]).toEqual([names.length, 0]);
-  });
+  test.each([limits.access.placesRemembered, limits.otp.ratePlacesRemembered])(
+    'a name has its rate still after more names than the %i a thread remembers',
+    (places) => {
+      const table = new RateTable(newRateMemory(1 + 4 * places), places);
+      const pace = paceOf(1, secondUs, 1);
+      const names = Array.from({ length: 2 * places }, (_, at) => `name ${at}`);
+      const taken = () => names.filter((name) => table.take(name, pace, secondUs)?.ok).length;
+      expect([taken(), taken()]).toEqual([names.length, 0]);
+    },
+  );
 
   test('says once within a time that a name is the first, to one of several threads', () => {
     const memory = newRateMemory(17);

@@ -131,4 +131,15 @@ describe('a bound that accounts share', () => {
       }),
     );
   });
+
+  it('forgets accounts that hold nothing beyond some', () => {
+    const bound = boundOf({ total: 10, perAccount: 3, reserve: 2 });
+    for (let at = 0; at < 1_000; at += 1) {
+      expect(bound.take(`account ${at}`)).toBe('taken');
+      bound.giveBack(`account ${at}`);
+      expect(bound.usedBy(`account ${at}`)).toBe(0);
+    }
+    expect(bound.accountsKnown).toBeLessThan(300);
+    expect(bound.accountsKnown).toBeGreaterThan(200);
+  });
 });

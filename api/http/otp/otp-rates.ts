@@ -36,7 +36,7 @@ export class OtpRates {
 
   constructor(memory: SharedArrayBuffer, shares: Shares, clock: Clock = systemClock) {
     const { perAccount, total } = shares.otp_started;
-    this.#table = new RateTable(memory);
+    this.#table = new RateTable(memory, limits.otp.ratePlacesRemembered);
     this.#shares = shares;
     this.#clock = clock;
     this.#ofEach = paceOf(perAccount, hourUs, perAccount);
