@@ -85,18 +85,25 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
     }
   }
 
-  /** Part of all times, as far as there is time and room. */
+  /** Part of all times with late changes, as far as there is time and room. */
   async function lookThrough(range: Range, hasTime: () => boolean): Promise<void> {
-    if (scanToMs === null && clock.monotonicMs() >= scanAtMs) scanToMs = range.toMs;
-    while (scanToMs !== null && changed.size < bounds.lateAtOnceMax && hasTime()) {
-      const fromMs = Math.max(range.fromMs, scanToMs - bounds.scanSpanMs);
+    const isDue = scanToMs === null && clock.monotonicMs() >= scanAtMs;
+    if (scanToMs === null && !isDue) return;
+    // Without late changes nothing is to be looked through, which is most of the time that a young store keeps.
+    const noted = await notedRange(engine);
+    const firstMs = Math.max(range.fromMs, noted.fromMs);
+    if (isDue) scanToMs = Math.min(range.toMs, noted.toMs);
+    while (scanToMs !== null && scanToMs > firstMs) {
+      if (changed.size >= bounds.lateAtOnceMax || !hasTime()) return;
+      const fromMs = Math.max(firstMs, scanToMs - bounds.scanSpanMs);
       const found = await changedTimes(engine, { fromMs, toMs: scanToMs }, null);
       add(found);
       // More of this part are found when these are summarized.
       if (found.length === bounds.lateAtOnceMax) return;
-      scanToMs = fromMs > range.fromMs ? fromMs : null;
-      if (scanToMs === null) scanAtMs = clock.monotonicMs() + bounds.scanEveryMs;
+      scanToMs = fromMs;
     }
+    scanToMs = null;
+    scanAtMs = clock.monotonicMs() + bounds.scanEveryMs;
   }
 
   function add(times: readonly OtpTime[]): void {
@@ -194,6 +201,16 @@ async function readSummarizedTo(engine: Engine): Promise<number | null> {
   );
   const [to, first] = (row ?? []).map(Number);
   return (to || first || 0) * 1_000 || null;
+}
+
+/** From the first to the last late change of all, of whatever account: ClickHouse knows both without reading rows. An empty range: none. */
+async function notedRange(engine: Engine): Promise<Range> {
+  const [row] = await ask(
+    engine,
+    'SELECT toUnixTimestamp(min(ten_minutes)), toUnixTimestamp(max(ten_minutes)), count() > 0 FROM otp_late_changes',
+  );
+  const [firstS = 0, lastS = 0, hasAny = 0] = (row ?? []).map(Number);
+  return hasAny === 0 ? { fromMs: 0, toMs: 0 } : { fromMs: firstS * 1_000, toMs: lastS * 1_000 + spanMs };
 }
 
 type Started = OtpTime & { readonly otps: number };

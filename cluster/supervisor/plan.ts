@@ -130,10 +130,14 @@ export async function planChildren(input: PlanInput) {
 }
 
 /**
- * For the roles that are busy under load: a young generation that most messages do not outlive, an old one that is not collected
- * before it has so many MiB, and one helper thread for both (decision 242).
+ * For the roles that are busy under load (decision 242): a young generation that most messages do not outlive; an old one that is
+ * not collected before it has so many MiB, nor later before it is ten times what was left, or halfway to its limit; no
+ * collections only because 100 s have passed; and one helper thread.
  */
-const rareCollections = ['--max-semi-space-size=32', '--initial-old-space-size=512', '--v8-pool-size=1'];
+const rareCollections = [
+  ...['--max-semi-space-size=32', '--initial-old-space-size=512', '--heap-growing-percent=900'],
+  ...['--no-memory-reducer', '--v8-pool-size=1'],
+];
 
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
