@@ -2,7 +2,6 @@
 import { chosenClasses, clicked, clickedShare, humanClicks, linked, ofPeople } from './clicks.ts';
 import { accepted, byStatus, deliveredShare, submitted } from './messages.ts';
 import { type Report, count, overMessages, text } from './report.ts';
-import { notRefused } from './tiers.ts';
 
 export const campaigns: Report = {
   ...overMessages,
@@ -12,7 +11,7 @@ export const campaigns: Report = {
     'The messages of each campaign by their present status, and the clicks on their short links, at the time of the acceptance of ' +
     'the message, however late the receipt or the click. `classes` says whose clicks make a message a clicked one. By carrier, ' +
     'messages are at the last carrier that had them, links and clicks at the first of their route.',
-  where: notRefused,
+  only: 'notRefused',
   groupBy: ['hour', 'day', 'carrier', 'category', 'sender', 'variant'],
   always: [text('campaign', 'its id', 'campaign')],
   measures: [

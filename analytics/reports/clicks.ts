@@ -1,7 +1,6 @@
 // The reports of who followed short links and why clicks have their class, as data (report.ts).
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
 import { type Report, bucketMsSql, count, milliseconds, overMessages, share, shareSql, text } from './report.ts';
-import { onlyClicks } from './tiers.ts';
 
 const bitOf = (name: ClickClass): number => 2 ** clickClasses.indexOf(name);
 
@@ -73,7 +72,7 @@ export const clickReasons: Report = {
   description:
     'Clicks by class and by the signs that decided it, at the time of the acceptance of the message: for those who judge otherwise.',
   table: 'click_counts',
-  where: onlyClicks,
+  only: 'onlyClicks',
   always: [
     text('class', '`human`, `preview`, `scanner` or `unknown`', `transform(classes, [${bits}], [${names}], '')`),
     text('reasons', 'separated by commas; docs/clicks.md explains them', 'reasons'),

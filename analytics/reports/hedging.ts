@@ -69,7 +69,6 @@ export const hedging: Report = {
     max: limits.reports.readEventsMax,
     count: (read) => `SELECT count() FROM sms_events WHERE ${accepted(read)}`,
   },
-  where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender'],
   filters: ['carrier', 'sender'],
   always: [

@@ -1,10 +1,10 @@
 // The reports of what became of messages, why, and how much was sent, as data (report.ts).
 import { causeSql, whoActsSql } from './error-causes.ts';
 import { type Report, bucketMsSql, count, milliseconds, overMessages, rate, share, shareSql, text } from './report.ts';
-import { notRefused, withError } from './tiers.ts';
+import { conditions } from './tiers.ts';
 
 const ofStatus = (status: string, help: string) => count(status, help, `sumIf(messages, status = '${status}')`);
-const messages = `sumIf(messages, ${notRefused})`;
+const messages = `sumIf(messages, ${conditions.notRefused})`;
 export const accepted = count('messages', 'accepted', 'sum(messages)');
 export const submitted = count(
   'segments_submitted',
@@ -57,7 +57,7 @@ export const errors: Report = {
   description:
     'Messages that ended without a delivery and refused requests, by status and error, with the cause in plain words and ' +
     'who can do something about it.',
-  where: withError,
+  only: 'withError',
   always: [
     text('status', 'the status; `refused` for refused requests', 'status'),
     text('error', 'as `error` of the message', 'error'),
@@ -79,7 +79,7 @@ export const segments: Report = {
   name: 'segments',
   title: 'Segments and encodings',
   description: 'How many segments messages have, in which encoding, and how many segments carriers were given.',
-  where: notRefused,
+  only: 'notRefused',
   always: [
     text('encoding', '`gsm7` or `ucs2`', 'encoding'),
     count('segments_per_message', 'segments of each of these messages', 'segments'),
@@ -93,7 +93,7 @@ export const throughput: Report = {
   name: 'throughput',
   title: 'How much was sent',
   description: 'Messages and segments, and how many a second that is on average over the time of each row.',
-  where: notRefused,
+  only: 'notRefused',
   measures: [
     accepted,
     submitted,

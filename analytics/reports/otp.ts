@@ -20,7 +20,6 @@ export const otp: Report = {
   rows: otpRows,
   size: otpSize,
   summarized: otpSummarized,
-  where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender', 'prefix', 'language', 'purpose'],
   filters: ['carrier', 'sender', 'prefix', 'language', 'purpose'],
   always: [],
@@ -89,7 +88,6 @@ export const otpTrust: Report = {
   rows: otpTrustRows,
   size: otpSize,
   summarized: otpSummarized,
-  where: '',
   groupBy: ['hour', 'day', 'sender', 'prefix'],
   filters: ['carrier', 'sender', 'prefix'],
   always: [text('carrier', '', 'carrier')],
@@ -134,7 +132,6 @@ export const otpDecisions: Report = {
     'what rules in shadow mode would have done, and when nothing is blocked because a carrier or a block of numbers is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
   rows: otpDecisionRows,
-  where: '',
   groupBy: ['hour', 'day', 'prefix'],
   filters: ['prefix'],
   always: [

@@ -1,6 +1,7 @@
 // A report as data: what it counts, by what it may be grouped and filtered, and its columns as SQL over the counts. From one
 // entry of `reports` (catalogue.ts) come the route, its description in the OpenAPI document, the command and the table of
 // docs/reports.md.
+import type { Condition } from './tiers.ts';
 
 /** What a client may group by. hour and day are those of the report's time zone. */
 export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender', 'campaign', 'variant'] as const;
@@ -57,11 +58,10 @@ export type Counts = {
    * reads its tiers instead (tiers.ts).
    */
   readonly table: string;
-  /**
-   * A condition on rows, over columns of `reads`; '' for all. Those of tiers.ts (`notRefused`, `withError`, `onlyClicks`), as
-   * they are there, let it read tiers that have no other rows.
-   */
-  readonly where: string;
+  /** Rows of one kind: tiers that have no other rows serve it. */
+  readonly only?: Condition;
+  /** A condition on rows, over columns of `reads`, as SQL. */
+  readonly where?: string;
   /** Columns of the table that the SQL of the report reads; campaign and variant by their names as dimensions. */
   readonly reads: readonly string[];
 };
@@ -142,7 +142,6 @@ export const isByCampaign = (
 /** What most reports share: messages by their present status. */
 export const overMessages = {
   table: 'message_counts',
-  where: '',
   groupBy: dimensions,
   filters: ['carrier', 'category', 'sender', 'campaign', 'variant'],
   always: [],

@@ -14,7 +14,7 @@ import {
   nothingSummarized,
 } from './report.ts';
 import { blockMs, halfHourMs, slotsOf } from './slots.ts';
-import { type Rows, ofCampaigns, rowsRead } from './tiers.ts';
+import { type Condition, type Rows, conditions, rowsRead } from './tiers.ts';
 
 export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
@@ -104,7 +104,7 @@ const columnsRead = (report: Report, query: ReportQuery): readonly string[] => [
 ];
 
 function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, summarized: Summarized): string {
-  const { rows, beside, where } = report;
+  const { rows, beside, only, where } = report;
   const tables: readonly Counts[] = beside === undefined ? [report] : [report, beside];
   const read = columnsOf(
     tables.flatMap(({ reads }) => reads),
@@ -112,7 +112,8 @@ function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, 
   );
   if (rows === undefined) return tables.map((counts) => countedRowsSql(counts, read, query, by)).join(' UNION ALL ');
   const asked = Object.keys(query.filters).map((name) => `${name} = {${name}:String}`);
-  if (where !== '') asked.push(`(${where})`);
+  if (only !== undefined) asked.push(conditions[only]);
+  if (where !== undefined) asked.push(`(${where})`);
   const made = rows({ ...query, columns: columnsRead(report, query), summarized });
   return `SELECT ${read.join(', ')} FROM (${made}) ${asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`}`;
 }
@@ -128,8 +129,9 @@ function countedRowsSql(
   const own = columnsOf(counts.reads, query);
   const used = [...new Set([...own, ...filters].map(columnOf))];
   const isOfCampaigns = used.some((name) => name === 'campaign_id' || name === 'variant_id');
-  const conditions = [...(counts.where === '' ? [] : [counts.where]), ...(isOfCampaigns ? [ofCampaigns] : [])];
-  const { halfHours, blocks } = rowsRead(counts.table, conditions, used);
+  const only: Condition[] = [...(counts.only === undefined ? [] : [counts.only])];
+  if (isOfCampaigns) only.push('ofCampaigns');
+  const { halfHours, blocks } = rowsRead(counts.table, only, used);
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
   const selected = read.map((name) => {
     const sql = own.includes(name) ? columnOf(name) : numbers.has(name) ? '0' : "toLowCardinality('')";
@@ -139,6 +141,7 @@ function countedRowsSql(
     'account_id = {accountId:String}',
     'livemode = {livemode:Bool}',
     ...filters.map((name) => `${columnOf(name)} = {${name}:String}`),
+    ...(counts.where === undefined ? [] : [`(${counts.where})`]),
   ];
   const of = ({ table, conditions: left }: Rows, slot: string) =>
     `SELECT ${selected.join(', ')} FROM ${table} WHERE ${[...asked, ...left.map((each) => `(${each})`), slot].join(' AND ')}`;
