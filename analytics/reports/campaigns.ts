@@ -1,7 +1,7 @@
 // The report of campaigns, as data (report.ts): what became of their messages, and who followed their links.
 import { chosenClasses, clicked, clickedShare, humanClicks, linked, ofPeople } from './clicks.ts';
 import { accepted, byStatus, deliveredShare, submitted } from './messages.ts';
-import { type Report, count, overMessages, text } from './report.ts';
+import { type Report, count, key, overMessages } from './report.ts';
 
 export const campaigns: Report = {
   ...overMessages,
@@ -13,7 +13,7 @@ export const campaigns: Report = {
     'messages are at the last carrier that had them, links and clicks at the first of their route.',
   only: 'notRefused',
   groupBy: ['hour', 'day', 'carrier', 'category', 'sender', 'variant'],
-  always: [text('campaign', 'its id', 'campaign')],
+  always: [key('campaign', 'its id', 'campaign')],
   measures: [
     accepted,
     ...byStatus,

@@ -7,8 +7,8 @@ import { hourSecondsSql, hourSql } from './hours.ts';
 import {
   type Counts,
   type Dimension,
+  type KeyColumn,
   type Report,
-  type ReportColumn,
   type ReportQuery,
   type Summarized,
   nothingSummarized,
@@ -26,20 +26,20 @@ export function statementOf(report: Report, query: ReportQuery, summarized = not
   const { groupBy, timeZone: name } = query;
   assert(zoneName.test(name), 'the name of a time zone');
   const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
-  const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, query) })), ...report.always];
+  const keys = [...groupBy.map((each) => ({ name: each, ofRow: keySql(each, query) })), ...report.always];
   const peers = peersSql(report, query);
   const columns = [
     ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
     ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
-    ...(report.derived ?? []).map((each) => `${each.sql} AS ${each.name}`),
+    ...(report.derived ?? []).map((each) => `${each.ofAnswer} AS ${each.name}`),
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
-    ...(report.compared ?? []).map((each) => `${each.sql.replaceAll('OVER peers', peers)} AS ${each.name}`),
+    ...(report.compared ?? []).map((each) => `${each.ofPeers.replaceAll('OVER peers', peers)} AS ${each.name}`),
   ];
   const { selected, groups } = groupsOf(keys, by);
   const grouped = [
     ...selected,
     `${secondsSql(query, by)} AS seconds`,
-    ...report.measures.map((each) => `${each.sql} AS m_${each.name}`),
+    ...report.measures.map((each) => `${each.ofGroup} AS m_${each.name}`),
   ];
   const order = keys.map((key) => `k_${key.name}`).join(', ');
   const sql = `SELECT ${columns.join(', ')} FROM (
@@ -180,14 +180,14 @@ function slotSql(starts: readonly number[], step: number): string {
  * slowest report. Two of a million groups have the same number once in 37 million reports.
  */
 function groupsOf(
-  keys: readonly Pick<ReportColumn, 'name' | 'sql'>[],
+  keys: readonly Pick<KeyColumn, 'name' | 'ofRow'>[],
   by: string | null,
 ): { readonly selected: readonly string[]; readonly groups: string } {
   const texts = keys.filter(({ name }) => name !== by);
   const isHashed = keys.length > 1 && texts.length > 0;
-  const selected = keys.map(({ name, sql }) => `${isHashed && name !== by ? `any(${sql})` : sql} AS k_${name}`);
+  const selected = keys.map(({ name, ofRow }) => `${isHashed && name !== by ? `any(${ofRow})` : ofRow} AS k_${name}`);
   if (!isHashed) return { selected, groups: keys.map(({ name }) => `k_${name}`).join(', ') };
-  const hash = texts.map(({ sql }, at) => `sipHash64(${sql}) * ${2 * at + 1}`).join(' + ');
+  const hash = texts.map(({ ofRow }, at) => `sipHash64(${ofRow}) * ${2 * at + 1}`).join(' + ');
   return { selected, groups: by === null ? hash : `k_${by}, ${hash}` };
 }
 
