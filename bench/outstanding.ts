@@ -10,20 +10,27 @@ import { newMessageId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { messageWith } from '../test/support/messages.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { type Bench, type BenchOptions, seedOption } from './harness/bench.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 
-export const bench: Bench = {
+export const bench: Bench<'count' | 'seed'> = {
   about: 'memory and time of a segment that waits for its receipt',
-  secondsDefault: 5,
-  takes: ['count'],
+  takes: 'some seconds',
+  options: {
+    count: { about: 'segments that wait', default: 150_000 },
+    seed: seedOption,
+  },
+  targets: () => [
+    { figure: 'outstanding_bytes_per_message', op: '<=', bound: 300 },
+    ...zero('not_found', 'straggling_not_found'),
+  ],
   run,
 };
 
 const batch = 1_000;
 const cipher = bodyCipher(Buffer.alloc(32, 7));
 
-async function run({ seed, count = 150_000 }: BenchOptions): Promise<BenchResult> {
+async function run({ seed, count }: BenchOptions<'count' | 'seed'>): Promise<BenchResult> {
   setFlagsFromString('--expose_gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const usedBytes = () => {
@@ -64,10 +71,6 @@ async function run({ seed, count = 150_000 }: BenchOptions): Promise<BenchResult
       straggling_remember_and_settle_us: late.microseconds,
       straggling_not_found: late.notFound,
     },
-    targets: [
-      { figure: 'outstanding_bytes_per_message', op: '<=', bound: 300 },
-      ...zero('not_found', 'straggling_not_found'),
-    ],
   };
 }
 

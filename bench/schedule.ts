@@ -21,7 +21,7 @@ import { quantile } from './harness/latency-figures.ts';
 import { natsMemoryMb } from './harness/processes.ts';
 import { servedPerS } from './harness/rates.ts';
 import { type BenchResult, zero } from './harness/report.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { type Bench, type BenchOptions, seedOption } from './harness/bench.ts';
 
 const countDefault = 50_000;
 const duePerSecondDefault = Math.ceil(1_000_000 / 60);
@@ -30,19 +30,30 @@ const cancelsMax = 200;
 /** Longer than publishing takes, and than the releaser needs to notice the burst. */
 const aheadMs = (count: number) => 5_000 + count / 30;
 
-export const bench: Bench = {
-  about: 'messages that wait: many pending, a million a minute due (--count N)',
-  secondsDefault: 60,
-  takes: ['count', 'rate'],
+export const bench: Bench<'seconds' | 'count' | 'rate' | 'seed'> = {
+  about: 'messages that wait: many pending, a million a minute due',
+  takes: 'about a minute',
+  options: {
+    seconds: { about: 'seconds after the last message is due in which all must have been released', default: 60 },
+    count: { about: 'messages that wait, and as many that fall due', default: countDefault },
+    rate: { about: 'messages that fall due a second', default: duePerSecondDefault },
+    seed: seedOption,
+  },
+  targets: ({ rate: duePerSecond }) => [
+    { figure: 'late_p99_ms', op: '<=', bound: 1_000 },
+    // A whole second is released at once, so the burst may take up to one second less than it lasts.
+    { figure: 'release_rate_per_s', op: '>=', bound: duePerSecond * 0.9 },
+    ...zero('not_stored', 'early', 'lost', 'duplicated', 'canceled_and_sent'),
+  ],
   run,
 };
 
 async function run({
   seconds,
   seed,
-  count = countDefault,
-  rate: duePerSecond = duePerSecondDefault,
-}: BenchOptions): Promise<BenchResult> {
+  count,
+  rate: duePerSecond,
+}: BenchOptions<'seconds' | 'count' | 'rate' | 'seed'>): Promise<BenchResult> {
   const { bus, stop } = await startBus('bench');
   const cipher = bodyCipher(Buffer.alloc(32, seed % 256));
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
@@ -142,11 +153,5 @@ async function run({
       duplicated: stored - came.reduce((sum, times) => sum + (times > 0 ? 1 : 0), 0),
       canceled_and_sent: sentAnyway,
     },
-    targets: [
-      { figure: 'late_p99_ms', op: '<=', bound: 1_000 },
-      // A whole second is released at once, so the burst may take up to one second less than it lasts.
-      { figure: 'release_rate_per_s', op: '>=', bound: duePerSecond * 0.9 },
-      ...zero('not_stored', 'early', 'lost', 'duplicated', 'canceled_and_sent'),
-    ],
   };
 }

@@ -12,11 +12,11 @@ import { configurationWith, withSystem } from './harness/configuration.ts';
 import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { type BenchResult, zero } from './harness/report.ts';
-import { type Attack, type AttackResult, type AttackTask, attacks } from './load/attack-process.ts';
+import { type Attack, type AttackResult, type AttackTask, attackNames, attacks } from './load/attack-process.ts';
 import { runChild } from './load/child.ts';
 import type { LoadResult, LoadTask } from './load/http-load.ts';
 import { jsonClient } from './load/json-client.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { type Bench, type BenchOptions, seedOption } from './harness/bench.ts';
 
 const otpPerSecond = 50;
 const slowerMax = 1.5;
@@ -36,17 +36,26 @@ const carriers = [
   { name: 'crowd', prefix: '17', tps: 500 },
 ] as const;
 
-export const bench: Bench = {
+export const bench: Bench<'seconds' | 'only' | 'seed'> = {
   about: `one account's ${otpPerSecond} OTP/s, alone and beside what another account or a stranger may do`,
-  secondsDefault: 30,
-  takes: ['only'],
+  takes: 'about nine minutes',
+  options: {
+    seconds: { about: 'seconds beside each attack; a third of it alone before each', default: 30 },
+    only: { about: 'the attacks to run', parts: attacks },
+    seed: seedOption,
+  },
+  targets: ({ only }) => [
+    ...zero('alone_not_202', 'alone_lost'),
+    ...only.flatMap((attack) => [
+      { figure: `${attack}_times_alone`, op: '<=' as const, bound: slowerMax },
+      ...zero(`${attack}_not_202`, `${attack}_lost`),
+    ]),
+  ],
   run,
 };
 
-async function run({ seconds, seed, only = attacks }: BenchOptions): Promise<BenchResult> {
-  const unknown = only.filter((name) => !attacks.includes(name as Attack));
-  if (unknown.length > 0) throw new Error(`--only expects some of ${attacks.join(', ')}; found ${unknown.join(', ')}`);
-  const chosen = attacks.filter((attack) => only.includes(attack));
+async function run({ seconds, seed, only }: BenchOptions<'seconds' | 'only' | 'seed'>): Promise<BenchResult> {
+  const chosen = attackNames.filter((attack) => only.includes(attack));
   const smscPeers = {
     own: await startSmscPeer('own'),
     crowd: await startSmscPeer('crowd', { tps: 500, takesIdleTime: true }),
@@ -114,13 +123,6 @@ async function measure(
   return {
     load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s beside each of ${chosen.length} attacks and a third of it alone before, one ingress thread`,
     figures,
-    targets: [
-      ...zero('alone_not_202', 'alone_lost'),
-      ...chosen.flatMap((attack: Attack) => [
-        { figure: `${attack}_times_alone`, op: '<=' as const, bound: slowerMax },
-        ...zero(`${attack}_not_202`, `${attack}_lost`),
-      ]),
-    ],
   };
 }
 

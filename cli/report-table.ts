@@ -7,7 +7,7 @@ export type Row = Readonly<Record<string, string | number | null>>;
 /** Whether the rows count anything: without a group there is one row, which may be of zeros. */
 export function isEmpty({ measures }: Report, rows: readonly Row[]): boolean {
   // The length of the time is not 0, whatever happened in it.
-  const counted = measures.filter(({ sql }) => sql !== 'seconds');
+  const counted = measures.filter(({ ofGroup }) => ofGroup !== 'seconds');
   return !rows.some((row) => counted.some(({ name }) => isSomething(row[name])));
 }
 

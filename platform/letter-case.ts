@@ -17,6 +17,7 @@ export type SnakeFields<Fields> = {
     : SnakeCase<Name>]: Name extends 'atMs' | `${string}AtMs` ? Date | Exclude<Fields[Name], number> : Fields[Name];
 };
 
+/** A row of a table as the code has it: `created_at`, a date, becomes `createdAtMs`, a number; null stays null. */
 export function camelFields<Fields extends object>(fields: Fields): CamelFields<Fields> {
   const camel = Object.entries(fields).map(([name, value]) => {
     const camelCase = name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -26,6 +27,7 @@ export function camelFields<Fields extends object>(fields: Fields): CamelFields<
   return Object.fromEntries(camel) as CamelFields<Fields>;
 }
 
+/** The other way, for tables and answers: `createdAtMs`, a number, becomes `created_at`, a date. No other number is changed. */
 export function snakeFields<Fields extends object>(fields: Fields): SnakeFields<Fields> {
   const snake = Object.entries(fields).map(([name, value]) => {
     if (!/(^a|A)tMs$/.test(name)) return [snakeCase(name), value];

@@ -1,19 +1,15 @@
-// Writes codes and clicks into ClickHouse exactly once, and says of every click what it probably was. As the recorder of
-// events (recorder/recorder.ts) it reads its stream in order with a compare-and-set progress, makes each range durable
-// with a token before the insert, and repeats until the store has acknowledged; a click whose id is recorded is dropped.
-// It runs on the node that records the events, because it asks what had become of a message when its link was opened. The
-// thread is that of the recorder of events and of queries: what is done for each click of a batch is done in turns.
+// Writes codes and clicks into ClickHouse exactly once. As the recorder of events (recorder/recorder.ts) it reads its stream in
+// order with a compare-and-set progress, makes each range durable with a token before the insert, and repeats until the store
+// has acknowledged; a click whose id is recorded is dropped. It runs on the node that records the events, because it asks what
+// had become of a message when its link was opened. The thread is that of the recorder of events and of queries: what is done
+// for each click of a batch is done in turns.
 import type { JsMsg } from '@nats-io/jetstream';
-import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveReadToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
-import { codeNumber } from '../../model/link-code.ts';
-import type { Click } from '../../model/records/click-record.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -24,92 +20,34 @@ import { Fenced } from '../fenced-entry.ts';
 import { FillCheck } from '../recorder/fill-check.ts';
 import { type PendingRange, Progress, continuesAt } from '../recorder/progress.ts';
 import { insertSettings, untilStored } from '../recorder/writer.ts';
-import type { Engine } from '../store/engine.ts';
 import { fillSources } from '../store/fill.ts';
-import { Bursts } from './bursts.ts';
-import { classifyClick } from './classify.ts';
 import { publishClicks } from './click-facts.ts';
 import { ClickBatch } from './click-batch.ts';
-import {
-  type CodeOwner,
-  type ResolvedClick,
-  clickColumns,
-  clickRow,
-  codeColumns,
-  codeRows,
-  nobody,
-  ownersOf,
-} from './click-rows.ts';
+import { type ClassifierParts, ClickClassifier, type WrittenClick } from './click-classifier.ts';
+import { clickColumns, clickRow, codeColumns, codeRows, nobody } from './click-rows.ts';
 import { clickCountColumns, clickCountRows } from './click-counts.ts';
-import type { Receipts } from './receipts.ts';
-import { notRecentTo, recentClicks } from './recent-clicks.ts';
-import { type NewlyIssued, firstClicksOf, newlyIssued, recordedClicks } from './recorded-clicks.ts';
-import { UserAgents } from './user-agents.ts';
+import { notRecentTo } from './recent-clicks.ts';
+import { type NewlyIssued, firstClicksOf, newlyIssued } from './recorded-clicks.ts';
 
-type ClickRecorderParts = {
-  readonly bus: Bus;
-  readonly engine: Engine;
+export type ClickRecorderParts = ClassifierParts & {
   /** For unreadable records, and to publish clicks. */
   readonly publisher: Publisher;
-  /** Of these messages, as of all that EVENTS has by now. Rejects while that is not known. */
-  readonly receipts: (messages: readonly CodeOwner[]) => Promise<Receipts>;
   /** Gets the last record that is in ClickHouse, after each insert. */
   readonly reached?: (seq: number) => void;
-  readonly clock: Clock;
 };
 
-type ClickRecorder = {
+export type ClickRecorder = {
   /** Resolves when it has ended: after `stop`, or when another process has taken over. */
   readonly ended: Promise<void>;
   /** Writes what it holds, if possible within `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>;
 };
 
-type WrittenClick = Pick<ResolvedClick, 'click' | 'owner' | 'verdict'>;
-type Resolved = { readonly fresh: readonly ResolvedClick[]; readonly written: readonly WrittenClick[] };
-
 export const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
-const { insertRowsMax, insertEveryMs, prefetchRecords, soonAfterReceiptMs, purgeEveryMs } = limits.clicks;
+const { insertRowsMax, insertEveryMs, prefetchRecords, purgeEveryMs } = limits.clicks;
 const tickEveryMs = 100;
 
-export type ClickRecording = { stop(deadlineMs: number): Promise<void> };
-
-const againMs = 5_000;
-
-/**
- * Keeps clicks being recorded for as long as this node records the events: starts the recorder of clicks again when it
- * could not start, when CLICKS is another stream, or when another process has taken over and is gone.
- */
-export function recordClicks(parts: ClickRecorderParts): ClickRecording {
-  const stopping = new AbortController();
-  let current: ClickRecorder | null = null;
-
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        current = await startClickRecorder(parts);
-        // Stopped while it started.
-        if (stopping.signal.aborted) await current.stop(0);
-        await current.ended;
-      } catch (error) {
-        log.warn({ error: messageOf(error) }, 'clicks are not recorded now: trying again');
-      }
-      current = null;
-      await parts.clock.sleep(againMs, stopping.signal).catch(() => stopping.signal.aborted);
-    }
-  }
-
-  const running = run();
-  return {
-    async stop(deadlineMs) {
-      stopping.abort(new Error('clicks are recorded elsewhere, or no longer'));
-      await current?.stop(deadlineMs);
-      await running;
-    },
-  };
-}
-
-async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecorder> {
+export async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecorder> {
   const { bus, engine, clock } = parts;
   const stream = streamNames.clicks;
   const stopping = new AbortController();
@@ -117,9 +55,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   const holds = async (place: StreamPosition) => (await changeSince(bus, stream, place, clock)) === null;
   const bucket = await openBucket(bus, 'recorder');
   const progress = await Progress.takeOver(bucket, String(created), holds, clock, progressOfClicks);
-  const agents = new UserAgents();
-  const bursts = new Bursts();
-  let knowsRecent = false;
+  const classifier = new ClickClassifier(parts);
   const confirm = () => progress.confirm(0);
   const fills = new FillCheck({ engine, sources: fillSources.clicks, confirm, clock });
   let { recorded } = progress;
@@ -183,8 +119,8 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
     const codes = await mapInTurns(issued.unwritten, (each) => codeRows(each, token), clock);
     await insert(`link_codes (${codeColumns})`, codes.join(''), `${token}:codes`);
-    if (!knowsRecent) await untilDone('look-up of the clicks before', () => noteRecent(closed));
-    const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
+    await untilDone('look-up of the clicks before', () => classifier.noteBefore(closed));
+    const { fresh, written } = await untilDone('look-up of clicks', () => classifier.resolve(closed, token));
     // Before they are written: a crash between the two publishes them again, under the same ids.
     await publishClicks(parts.publisher, fresh);
     const nowMs = clock.nowMs();
@@ -205,34 +141,6 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     return progress.announce(closed, recorded, stopping.signal);
   }
 
-  /**
-   * The clicks of a batch that are not recorded, each with its message and its class; and those that this insert has
-   * written before a crash, as they were written.
-   */
-  async function resolveAll(closed: ClickBatch, token: string): Promise<Resolved> {
-    const known = await recordedClicks(engine, closed.clicks, token);
-    const clicks = closed.clicks.filter(({ clickId }) => known.get(clickId)?.isOfInsert !== false);
-    if (clicks.length === 0) return { fresh: [], written: [] };
-    const made = closed.owners;
-    const asked = [...new Set(clicks.map(codeNumber))].filter((code) => !made.has(code));
-    const found = await ownersOf(engine, asked);
-    const ownerOf = (click: Click) => made.get(codeNumber(click)) ?? found.get(codeNumber(click)) ?? null;
-    const unwritten = clicks.filter(({ clickId }) => !known.has(clickId));
-    const receipts = await parts.receipts(unwritten.flatMap((click) => ownerOf(click) ?? []));
-    const fresh: ResolvedClick[] = [];
-    const written: WrittenClick[] = [];
-    const judge = (click: Click) => {
-      const owner = ownerOf(click);
-      // Also of what is written: this decides about those after it.
-      const isBurst = noteBurst(click, owner);
-      const verdict = known.get(click.clickId);
-      if (verdict !== undefined) written.push({ click, owner, verdict });
-      else fresh.push(resolved(click, owner, receipts, isBurst));
-    };
-    await mapInTurns(clicks, judge, clock);
-    return { fresh, written };
-  }
-
   /** Of every message and click of this insert, as it is in ClickHouse. */
   async function changesOf(issued: NewlyIssued, clicks: readonly WrittenClick[], token: string): Promise<string> {
     const counted = clicks.map(({ click, owner, verdict: { class: of, reasons } }) => {
@@ -241,33 +149,6 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     const clicked = [...new Set(counted.map(({ owner }) => owner.messageId))].filter((id) => id !== '');
     const firsts = await firstClicksOf(engine, clicked, token);
     return clickCountRows({ messages: issued.uncounted, clicks: counted, firsts }, clock);
-  }
-
-  /** Of the clicks before the first batch. */
-  async function noteRecent({ firstSeq, firstAtNs }: ClickBatch): Promise<void> {
-    const clicks = await recentClicks(bus, { seq: firstSeq, atNs: firstAtNs }, clock);
-    const owners = await ownersOf(engine, [...new Set(clicks.map(codeNumber))]);
-    await mapInTurns(clicks, (click) => noteBurst(click, owners.get(codeNumber(click)) ?? null), clock);
-    knowsRecent = true;
-  }
-
-  /** A click on a code that was never sent has no message. */
-  function noteBurst(click: Click, owner: CodeOwner | null): boolean {
-    return bursts.note(click.addressHash, owner?.messageId ?? String(codeNumber(click)), click.atMs);
-  }
-
-  function resolved(click: Click, owner: CodeOwner | null, receipts: Receipts, isBurst: boolean): ResolvedClick {
-    const receipt = owner === null ? undefined : receipts.get(owner.messageId);
-    const deliveredAtMs = receipt ?? null;
-    const isBefore = deliveredAtMs === null || deliveredAtMs > click.atMs;
-    const signs = {
-      ...{ isHead: click.isHead, isPrefetch: click.isPrefetch, hasLanguage: click.hasLanguage },
-      userAgent: agents.kindOf(click.userAgent),
-      afterReceiptMs: receipt === undefined ? 'no receipt' : isBefore ? 'before it' : click.atMs - deliveredAtMs,
-      isBurst,
-      isSent: owner !== null,
-    } as const;
-    return { click, owner, deliveredAtMs, verdict: classifyClick(signs, soonAfterReceiptMs) };
   }
 
   async function insert(into: string, rows: string, token: string): Promise<void> {

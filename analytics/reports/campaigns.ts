@@ -1,8 +1,7 @@
 // The report of campaigns, as data (report.ts): what became of their messages, and who followed their links.
 import { chosenClasses, clicked, clickedShare, humanClicks, linked, ofPeople } from './clicks.ts';
 import { accepted, byStatus, deliveredShare, submitted } from './messages.ts';
-import { type Report, count, overMessages, text } from './report.ts';
-import { notRefused } from './tiers.ts';
+import { type Report, count, key, overMessages } from './report.ts';
 
 export const campaigns: Report = {
   ...overMessages,
@@ -12,9 +11,9 @@ export const campaigns: Report = {
     'The messages of each campaign by their present status, and the clicks on their short links, at the time of the acceptance of ' +
     'the message, however late the receipt or the click. `classes` says whose clicks make a message a clicked one. By carrier, ' +
     'messages are at the last carrier that had them, links and clicks at the first of their route.',
-  where: notRefused,
+  only: 'notRefused',
   groupBy: ['hour', 'day', 'carrier', 'category', 'sender', 'variant'],
-  always: [text('campaign', 'its id', 'campaign')],
+  always: [key('campaign', 'its id', 'campaign')],
   measures: [
     accepted,
     ...byStatus,

@@ -1,7 +1,7 @@
 // The reports of who followed short links and why clicks have their class, as data (report.ts).
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
-import { type Report, bucketMsSql, count, milliseconds, overMessages, share, shareSql, text } from './report.ts';
-import { onlyClicks } from './tiers.ts';
+import { percentiles } from './percentiles.ts';
+import { type Report, bucketMsSql, count, key, overMessages, share, shareSql } from './report.ts';
 
 const bitOf = (name: ClickClass): number => 2 ** clickClasses.indexOf(name);
 
@@ -20,8 +20,6 @@ const clickedSql = `sumIf(counts, ${isFirst})`;
 export const humanClicks = ofClass('human', 'clicks of people');
 export const clicked = count('clicked', 'messages with a click of the chosen classes', clickedSql);
 export const clickedShare = (help: string) => share('clicked_share', help, shareSql(clickedSql, linked));
-const percents = [50, 90] as const;
-const buckets = `quantilesExactWeightedIf(${percents.map((percent) => percent / 100).join(', ')})(bucket, toUInt64(counts), ${isFirst})`;
 
 export const chosenClasses = (help: string): Report['choice'] => ({
   name: 'classes',
@@ -47,14 +45,14 @@ export const clicks: Report = {
     ofClass('unknown', 'with one sign that it may be no person'),
     clicked,
     clickedShare('click-through rate: clicked ÷ messages'),
-    ...percents.map((percent, at) =>
-      milliseconds(
-        `first_click_p${percent}_ms`,
-        `${percent} % of these were first clicked within this time, to within 2.5 %`,
-        // Links live for longer than 32 bits of milliseconds.
-        bucketMsSql(clickedSql, `${buckets}[${at + 1}]`, 'UInt64'),
-      ),
-    ),
+    ...percentiles({
+      percents: [50, 90],
+      prefix: 'first_click_',
+      help: 'of these were first clicked within this time, to within 2.5 %',
+      aggregate: (levels) => `quantilesExactWeightedIf(${levels})(bucket, toUInt64(counts), ${isFirst})`,
+      // Links live for longer than 32 bits of milliseconds.
+      ms: (bucket) => bucketMsSql(clickedSql, bucket, 'UInt64'),
+    }),
   ],
   reads: ['what', 'classes', 'bucket', 'counts'],
   counted: 'counts',
@@ -73,10 +71,10 @@ export const clickReasons: Report = {
   description:
     'Clicks by class and by the signs that decided it, at the time of the acceptance of the message: for those who judge otherwise.',
   table: 'click_counts',
-  where: onlyClicks,
+  only: 'onlyClicks',
   always: [
-    text('class', '`human`, `preview`, `scanner` or `unknown`', `transform(classes, [${bits}], [${names}], '')`),
-    text('reasons', 'separated by commas; docs/clicks.md explains them', 'reasons'),
+    key('class', '`human`, `preview`, `scanner` or `unknown`', `transform(classes, [${bits}], [${names}], '')`),
+    key('reasons', 'separated by commas; docs/clicks.md explains them', 'reasons'),
   ],
   measures: [count('clicks', 'clicks', 'sum(counts)')],
   reads: ['what', 'classes', 'reasons', 'counts'],

@@ -3,7 +3,8 @@
 import { controlGroup, hedgeReasons } from '../../model/copies.ts';
 import { limits } from '../../platform/limits.ts';
 import { moment, ofAccount, slotOf } from './otp-rows.ts';
-import { type ComputedRows, type Report, count, milliseconds, share, shareSql, text, wilsonSql } from './report.ts';
+import { percentiles } from './percentiles.ts';
+import { type ComputedRows, type Report, compared, count, key, share, shareSql, wilsonSql } from './report.ts';
 
 /** A code that comes later is often asked for again. */
 const soonMs = 10_000;
@@ -40,8 +41,6 @@ function hedgedRows(read: ComputedRows): string {
 const messages = 'sum(counted)';
 const delivered = 'countIf(is_delivered)';
 const soon = `countIf(is_delivered AND took_ms <= ${soonMs})`;
-const percents = [50, 95] as const;
-const quantiles = `quantilesExactWeightedIf(${percents.map((percent) => percent / 100).join(', ')})(took_ms, 1, is_delivered)`;
 
 const ofControl = (measure: string) => `sumIf(${measure}, k_second_copy = 'control') OVER peers`;
 const [all, came] = ['m_messages', 'm_delivered_10s'];
@@ -69,12 +68,11 @@ export const hedging: Report = {
     max: limits.reports.readEventsMax,
     count: (read) => `SELECT count() FROM sms_events WHERE ${accepted(read)}`,
   },
-  where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender'],
   filters: ['carrier', 'sender'],
   always: [
-    text('rule', '`response`: no answer of the carrier came in its usual time; `receipt`: no receipt', 'by_rule'),
-    text(
+    key('rule', '`response`: no answer of the carrier came in its usual time; `receipt`: no receipt', 'by_rule'),
+    key(
       'second_copy',
       '`yes`: decided, also where it could not be sent then; `control`: the control group, without one',
       'copied',
@@ -86,28 +84,30 @@ export const hedging: Report = {
     share('delivered_share', 'delivered ÷ messages', shareSql(delivered, messages)),
     count('delivered_10s', 'delivered within 10 s of the decision', soon),
     share('delivered_10s_share', 'delivered_10s ÷ messages', shareSql(soon, messages)),
-    ...percents.map((percent, at) =>
-      milliseconds(
-        `delivered_p${percent}_ms`,
-        `${percent} % of the delivered ones came within this time of the decision`,
-        `if(${delivered} = 0, NULL, toUInt32(${quantiles}[${at + 1}]))`,
-      ),
-    ),
+    ...percentiles({
+      percents: [50, 95],
+      prefix: 'delivered_',
+      help: 'of the delivered ones came within this time of the decision',
+      aggregate: (levels) => `quantilesExactWeightedIf(${levels})(took_ms, 1, is_delivered)`,
+      ms: (quantile) => `if(${delivered} = 0, NULL, toUInt32(${quantile}))`,
+    }),
     count('second_copy_first', 'delivered first by the second copy', 'countIf(is_second_first)'),
   ],
   compared: [
-    share(
+    compared(
+      'share',
       'saved_share',
       'of rows with a second copy: delivered_10s_share less that of the control group of the same rule, and of the same hour, day, ' +
         'carrier and sender where grouped by them; null without a control group',
       saved(gain),
     ),
-    share(
+    compared(
+      'share',
       'saved_share_low',
       'with 95 % certainty it is at least this: below 0, chance may explain what was saved',
       saved(low),
     ),
-    share('saved_share_high', 'and at most this', saved(high)),
+    compared('share', 'saved_share_high', 'and at most this', saved(high)),
   ],
   peersOf: ['hour', 'day', 'carrier', 'sender', 'rule'],
   reads: ['by_rule', 'copied', 'counted', 'is_delivered', 'is_second_first', 'took_ms'],

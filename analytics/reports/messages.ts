@@ -1,10 +1,11 @@
 // The reports of what became of messages, why, and how much was sent, as data (report.ts).
 import { causeSql, whoActsSql } from './error-causes.ts';
-import { type Report, bucketMsSql, count, milliseconds, overMessages, rate, share, shareSql, text } from './report.ts';
-import { notRefused, withError } from './tiers.ts';
+import { percentiles } from './percentiles.ts';
+import { type Report, bucketMsSql, count, derived, key, overMessages, rate, share, shareSql } from './report.ts';
+import { conditions } from './tiers.ts';
 
 const ofStatus = (status: string, help: string) => count(status, help, `sumIf(messages, status = '${status}')`);
-const messages = `sumIf(messages, ${notRefused})`;
+const messages = `sumIf(messages, ${conditions.notRefused})`;
 export const accepted = count('messages', 'accepted', 'sum(messages)');
 export const submitted = count(
   'segments_submitted',
@@ -57,14 +58,14 @@ export const errors: Report = {
   description:
     'Messages that ended without a delivery and refused requests, by status and error, with the cause in plain words and ' +
     'who can do something about it.',
-  where: withError,
+  only: 'withError',
   always: [
-    text('status', 'the status; `refused` for refused requests', 'status'),
-    text('error', 'as `error` of the message', 'error'),
+    key('status', 'the status; `refused` for refused requests', 'status'),
+    key('error', 'as `error` of the message', 'error'),
   ],
   derived: [
-    text('cause', 'in plain words', causeSql),
-    text(
+    derived('cause', 'in plain words', causeSql),
+    derived(
       'who_acts',
       '`client` (the calling program), `owner` (of the account), `operator`, `carrier` or `nobody`',
       whoActsSql,
@@ -79,10 +80,10 @@ export const segments: Report = {
   name: 'segments',
   title: 'Segments and encodings',
   description: 'How many segments messages have, in which encoding, and how many segments carriers were given.',
-  where: notRefused,
+  only: 'notRefused',
   always: [
-    text('encoding', '`gsm7` or `ucs2`', 'encoding'),
-    count('segments_per_message', 'segments of each of these messages', 'segments'),
+    key('encoding', '`gsm7` or `ucs2`', 'encoding'),
+    { ...key('segments_per_message', 'segments of each of these messages', 'segments'), unit: 'count' },
   ],
   measures: [accepted, count('segments', 'segments of these messages', 'sum(messages * segments)'), submitted],
   reads: ['encoding', 'segments', 'messages', 'segments_submitted'],
@@ -93,7 +94,7 @@ export const throughput: Report = {
   name: 'throughput',
   title: 'How much was sent',
   description: 'Messages and segments, and how many a second that is on average over the time of each row.',
-  where: notRefused,
+  only: 'notRefused',
   measures: [
     accepted,
     submitted,
@@ -103,14 +104,6 @@ export const throughput: Report = {
   ],
   reads: ['messages', 'segments_submitted'],
 };
-
-const percents = [50, 90, 95, 99] as const;
-
-/**
- * One aggregate for all of them. A count that was taken back is a weight of -1, and weights are added up modulo 2^64: what
- * is left of each bucket is exact.
- */
-const buckets = `quantilesExactWeighted(${percents.map((percent) => percent / 100).join(', ')})(bucket, toUInt64(messages))`;
 
 export const latency: Report = {
   ...overMessages,
@@ -122,16 +115,16 @@ export const latency: Report = {
   table: 'latency_counts',
   groupBy: ['hour', 'day', 'carrier', 'category'],
   filters: ['carrier', 'category'],
-  always: [text('stage', '`accepted_to_submitted`, `submitted_to_delivered` or `accepted_to_delivered`', 'stage')],
+  always: [key('stage', '`accepted_to_submitted`, `submitted_to_delivered` or `accepted_to_delivered`', 'stage')],
   measures: [
     count('messages', 'messages that have come through the stage', 'sum(messages)'),
-    ...percents.map((percent, at) =>
-      milliseconds(
-        `p${percent}_ms`,
-        `${percent} % took at most this, to within 2.5 %`,
-        bucketMsSql('sum(messages)', `${buckets}[${at + 1}]`, 'UInt32'),
-      ),
-    ),
+    ...percentiles({
+      percents: [50, 90, 95, 99],
+      prefix: '',
+      help: 'took at most this, to within 2.5 %',
+      aggregate: (levels) => `quantilesExactWeighted(${levels})(bucket, toUInt64(messages))`,
+      ms: (bucket) => bucketMsSql('sum(messages)', bucket, 'UInt32'),
+    }),
   ],
   reads: ['stage', 'bucket', 'messages'],
 };

@@ -1,14 +1,13 @@
 // The reports of one-time passwords, as data (report.ts): their funnel, whether carriers' receipts can be believed (who
 // enters a code has got its message, and a receipt cannot be asked for that), and what the guard against fraud decided.
 import { otpDecisionRows, otpRows, otpSize, otpSummarized, otpTrustRows } from './otp-rows.ts';
-import { type Report, bucketMsSql, count, milliseconds, rate, share, shareSql, text, wilsonSql } from './report.ts';
+import { percentiles } from './percentiles.ts';
+import { type Report, bucketMsSql, compared, count, key, rate, share, shareSql, text, wilsonSql } from './report.ts';
 
 const started = 'sum(otps)';
 const sumIf = (condition: string) => `sumIf(otps, ${condition})`;
 const verified = sumIf("status = 'verified'");
 const countIf = (name: string, help: string, condition: string) => count(name, help, sumIf(condition));
-const percents = [50, 90, 99] as const;
-const buckets = `quantilesExactWeightedArray(${percents.map((percent) => percent / 100).join(', ')})(took_buckets, took_counts)`;
 
 export const otp: Report = {
   name: 'otp',
@@ -20,7 +19,6 @@ export const otp: Report = {
   rows: otpRows,
   size: otpSize,
   summarized: otpSummarized,
-  where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender', 'prefix', 'language', 'purpose'],
   filters: ['carrier', 'sender', 'prefix', 'language', 'purpose'],
   always: [],
@@ -43,13 +41,13 @@ export const otp: Report = {
       'verified among delivered ÷ delivered',
       shareSql(sumIf("status = 'verified' AND delivered"), sumIf('delivered')),
     ),
-    ...percents.map((percent, at) =>
-      milliseconds(
-        `verified_p${percent}_ms`,
-        `${percent} % of the verified ones were entered within this time of their start, to within 2.5 %`,
-        bucketMsSql(verified, `${buckets}[${at + 1}]`, 'UInt32'),
-      ),
-    ),
+    ...percentiles({
+      percents: [50, 90, 99],
+      prefix: 'verified_',
+      help: 'of the verified ones were entered within this time of their start, to within 2.5 %',
+      aggregate: (levels) => `quantilesExactWeightedArray(${levels})(took_buckets, took_counts)`,
+      ms: (bucket) => bucketMsSql(verified, bucket, 'UInt32'),
+    }),
     count(
       'blocked',
       'requests that the guard refused: no one-time passwords, and in no other column',
@@ -89,10 +87,9 @@ export const otpTrust: Report = {
   rows: otpTrustRows,
   size: otpSize,
   summarized: otpSummarized,
-  where: '',
   groupBy: ['hour', 'day', 'sender', 'prefix'],
   filters: ['carrier', 'sender', 'prefix'],
-  always: [text('carrier', '', 'carrier')],
+  always: [key('carrier', '', 'carrier')],
   measures: [
     count('messages', 'taken by the carrier', 'sum(counted)'),
     count('claimed_delivered', 'with a receipt that says delivered', 'sum(claimed)'),
@@ -107,12 +104,14 @@ export const otpTrust: Report = {
     share('trust', 'verified_of_claimed_count ÷ claimed_delivered', shareSql(verifiedOfClaimed, 'sum(claimed)')),
   ],
   compared: [
-    share(
+    compared(
+      'share',
       'peers_trust',
       'the same figure of all other rows together, of the same hour, day and prefix where grouped by them',
       shareSql(peersVerified, peersClaimed),
     ),
-    count(
+    compared(
+      'count',
       'suspicious',
       `1: with at least ${claimedLeast} receipts here and elsewhere, trust is below that of the peers by more than chance explains ` +
         `(Wilson’s upper bound here below their lower bound less ${differenceLeast}, 95 % each)`,
@@ -134,18 +133,17 @@ export const otpDecisions: Report = {
     'what rules in shadow mode would have done, and when nothing is blocked because a carrier or a block of numbers is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
   rows: otpDecisionRows,
-  where: '',
   groupBy: ['hour', 'day', 'prefix'],
   filters: ['prefix'],
   always: [
-    text(
+    key(
       'what',
       '`block`, `release`, `refusal` of a request, `probe` or `challenge_passed` of one that was let through; `suspension` while a carrier or a block of numbers is in an outage, and its end: `resumption`',
       'decision',
     ),
-    text('rule', 'docs/otp-guard.md explains them; `outage` of suspensions', 'by_rule'),
-    text('action', 'of requests: `block` or `challenge`', 'asked'),
-    text('mode', '`on`, or `shadow`: reported only', 'in_mode'),
+    key('rule', 'docs/otp-guard.md explains them; `outage` of suspensions', 'by_rule'),
+    key('action', 'of requests: `block` or `challenge`', 'asked'),
+    key('mode', '`on`, or `shadow`: reported only', 'in_mode'),
   ],
   measures: [
     count('decisions', 'of requests each one; those of a flood beyond some are under no prefix', 'sum(counted)'),

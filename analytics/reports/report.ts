@@ -1,6 +1,7 @@
 // A report as data: what it counts, by what it may be grouped and filtered, and its columns as SQL over the counts. From one
 // entry of `reports` (catalogue.ts) come the route, its description in the OpenAPI document, the command and the table of
 // docs/reports.md.
+import type { Condition } from './tiers.ts';
 
 /** What a client may group by. hour and day are those of the report's time zone. */
 export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender', 'campaign', 'variant'] as const;
@@ -31,16 +32,20 @@ type ReportFormat = (typeof reportFormats)[number];
 /** count: a whole number · share: 0 to 1, or the difference of two · rate: a second · ms: milliseconds. */
 export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
 
-export type ReportColumn = {
-  readonly name: string;
-  readonly unit: ColumnUnit;
-  readonly help: string;
-  /**
-   * Of a measure: an aggregate over the rows of the table. Of a column in `always`: an expression over one row, in `derived`
-   * over the columns of the answer. `seconds` is the length of the group's time.
-   */
-  readonly sql: string;
-};
+/** A column of the answer. What its SQL reads is said by the kinds below. */
+export type ReportColumn = { readonly name: string; readonly unit: ColumnUnit; readonly help: string };
+
+/** Every row of the answer is grouped by it: an expression over one row of the table. */
+export type KeyColumn = ReportColumn & { readonly ofRow: string };
+/** An aggregate over the rows of a group; `seconds` is the length of the group's time. */
+export type Measure = ReportColumn & { readonly ofGroup: string };
+/** An expression over one row of the answer, of which it reads the keys by their names. */
+export type DerivedColumn = ReportColumn & { readonly ofAnswer: string };
+/**
+ * An expression over all rows of the answer, of which it reads measures as `m_<name>` and keys as `k_<name>`. `OVER peers` is
+ * the window of rows that are alike in what `peersOf` of the report names.
+ */
+export type ComparedColumn = ReportColumn & { readonly ofPeers: string };
 
 /** A parameter of one report: some of these values. Its columns read it as `{<name>:UInt8}`, a bit for each value. */
 type ReportChoice = {
@@ -57,11 +62,10 @@ export type Counts = {
    * reads its tiers instead (tiers.ts).
    */
   readonly table: string;
-  /**
-   * A condition on rows, over columns of `reads`; '' for all. Those of tiers.ts (`notRefused`, `withError`, `onlyClicks`), as
-   * they are there, let it read tiers that have no other rows.
-   */
-  readonly where: string;
+  /** Rows of one kind: tiers that have no other rows serve it. */
+  readonly only?: Condition;
+  /** A condition on rows, over columns of `reads`, as SQL. */
+  readonly where?: string;
   /** Columns of the table that the SQL of the report reads; campaign and variant by their names as dimensions. */
   readonly reads: readonly string[];
 };
@@ -79,16 +83,12 @@ export type Report = Counts & {
   readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
   readonly groupBy: readonly Dimension[];
   readonly filters: readonly Filter[];
-  /** Every row is grouped by these, too. */
-  readonly always: readonly ReportColumn[];
-  /** Computed from the columns before them, once for each row of the answer. */
-  readonly derived?: readonly ReportColumn[];
-  readonly measures: readonly ReportColumn[];
-  /**
-   * Computed from all rows of the answer, after the measures, of which their SQL reads `m_<name>`. `OVER peers` is the
-   * window of rows that are alike in what `peersOf` names: of what the report is grouped by, and of `always`.
-   */
-  readonly compared?: readonly ReportColumn[];
+  /** Every row is grouped by these, beside what the client groups by. */
+  readonly always: readonly KeyColumn[];
+  readonly derived?: readonly DerivedColumn[];
+  readonly measures: readonly Measure[];
+  readonly compared?: readonly ComparedColumn[];
+  /** Names of dimensions and of columns in `always`. */
   readonly peersOf?: readonly string[];
   /** A column, or an expression over one row, that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
@@ -142,21 +142,28 @@ export const isByCampaign = (
 /** What most reports share: messages by their present status. */
 export const overMessages = {
   table: 'message_counts',
-  where: '',
   groupBy: dimensions,
   filters: ['carrier', 'category', 'sender', 'campaign', 'variant'],
   always: [],
 } as const;
 
-const columnIn =
+const measureIn =
   (unit: ColumnUnit) =>
-  (name: string, help: string, sql: string): ReportColumn => ({ name, unit, help, sql });
+  (name: string, help: string, ofGroup: string): Measure => ({ name, unit, help, ofGroup });
 
-export const text = columnIn('text');
-export const count = columnIn('count');
-export const share = columnIn('share');
-export const rate = columnIn('rate');
-export const milliseconds = columnIn('ms');
+export const text = measureIn('text');
+export const count = measureIn('count');
+export const share = measureIn('share');
+export const rate = measureIn('rate');
+export const milliseconds = measureIn('ms');
+
+export const key = (name: string, help: string, ofRow: string): KeyColumn => ({ name, unit: 'text', help, ofRow });
+export const derived = (name: string, help: string, ofAnswer: string): DerivedColumn => {
+  return { name, unit: 'text', help, ofAnswer };
+};
+export const compared = (unit: ColumnUnit, name: string, help: string, ofPeers: string): ComparedColumn => {
+  return { name, unit, help, ofPeers };
+};
 
 /** A share as SQL; NULL of nothing. */
 export const shareSql = (part: string, whole: string): string => `if(${whole} = 0, NULL, round(${part} / ${whole}, 4))`;

@@ -7,14 +7,14 @@ import { hourSecondsSql, hourSql } from './hours.ts';
 import {
   type Counts,
   type Dimension,
+  type KeyColumn,
   type Report,
-  type ReportColumn,
   type ReportQuery,
   type Summarized,
   nothingSummarized,
 } from './report.ts';
 import { blockMs, halfHourMs, slotsOf } from './slots.ts';
-import { type Rows, ofCampaigns, rowsRead } from './tiers.ts';
+import { type Condition, type Rows, conditions, rowsRead } from './tiers.ts';
 
 export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
@@ -26,20 +26,20 @@ export function statementOf(report: Report, query: ReportQuery, summarized = not
   const { groupBy, timeZone: name } = query;
   assert(zoneName.test(name), 'the name of a time zone');
   const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
-  const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, query) })), ...report.always];
+  const keys = [...groupBy.map((each) => ({ name: each, ofRow: keySql(each, query) })), ...report.always];
   const peers = peersSql(report, query);
   const columns = [
     ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
     ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
-    ...(report.derived ?? []).map((each) => `${each.sql} AS ${each.name}`),
+    ...(report.derived ?? []).map((each) => `${each.ofAnswer} AS ${each.name}`),
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
-    ...(report.compared ?? []).map((each) => `${each.sql.replaceAll('OVER peers', peers)} AS ${each.name}`),
+    ...(report.compared ?? []).map((each) => `${each.ofPeers.replaceAll('OVER peers', peers)} AS ${each.name}`),
   ];
   const { selected, groups } = groupsOf(keys, by);
   const grouped = [
     ...selected,
     `${secondsSql(query, by)} AS seconds`,
-    ...report.measures.map((each) => `${each.sql} AS m_${each.name}`),
+    ...report.measures.map((each) => `${each.ofGroup} AS m_${each.name}`),
   ];
   const order = keys.map((key) => `k_${key.name}`).join(', ');
   const sql = `SELECT ${columns.join(', ')} FROM (
@@ -104,7 +104,7 @@ const columnsRead = (report: Report, query: ReportQuery): readonly string[] => [
 ];
 
 function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, summarized: Summarized): string {
-  const { rows, beside, where } = report;
+  const { rows, beside, only, where } = report;
   const tables: readonly Counts[] = beside === undefined ? [report] : [report, beside];
   const read = columnsOf(
     tables.flatMap(({ reads }) => reads),
@@ -112,7 +112,8 @@ function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, 
   );
   if (rows === undefined) return tables.map((counts) => countedRowsSql(counts, read, query, by)).join(' UNION ALL ');
   const asked = Object.keys(query.filters).map((name) => `${name} = {${name}:String}`);
-  if (where !== '') asked.push(`(${where})`);
+  if (only !== undefined) asked.push(conditions[only]);
+  if (where !== undefined) asked.push(`(${where})`);
   const made = rows({ ...query, columns: columnsRead(report, query), summarized });
   return `SELECT ${read.join(', ')} FROM (${made}) ${asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`}`;
 }
@@ -128,8 +129,9 @@ function countedRowsSql(
   const own = columnsOf(counts.reads, query);
   const used = [...new Set([...own, ...filters].map(columnOf))];
   const isOfCampaigns = used.some((name) => name === 'campaign_id' || name === 'variant_id');
-  const conditions = [...(counts.where === '' ? [] : [counts.where]), ...(isOfCampaigns ? [ofCampaigns] : [])];
-  const { halfHours, blocks } = rowsRead(counts.table, conditions, used);
+  const only: Condition[] = [...(counts.only === undefined ? [] : [counts.only])];
+  if (isOfCampaigns) only.push('ofCampaigns');
+  const { halfHours, blocks } = rowsRead(counts.table, only, used);
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
   const selected = read.map((name) => {
     const sql = own.includes(name) ? columnOf(name) : numbers.has(name) ? '0' : "toLowCardinality('')";
@@ -139,6 +141,7 @@ function countedRowsSql(
     'account_id = {accountId:String}',
     'livemode = {livemode:Bool}',
     ...filters.map((name) => `${columnOf(name)} = {${name}:String}`),
+    ...(counts.where === undefined ? [] : [`(${counts.where})`]),
   ];
   const of = ({ table, conditions: left }: Rows, slot: string) =>
     `SELECT ${selected.join(', ')} FROM ${table} WHERE ${[...asked, ...left.map((each) => `(${each})`), slot].join(' AND ')}`;
@@ -177,14 +180,14 @@ function slotSql(starts: readonly number[], step: number): string {
  * slowest report. Two of a million groups have the same number once in 37 million reports.
  */
 function groupsOf(
-  keys: readonly Pick<ReportColumn, 'name' | 'sql'>[],
+  keys: readonly Pick<KeyColumn, 'name' | 'ofRow'>[],
   by: string | null,
 ): { readonly selected: readonly string[]; readonly groups: string } {
   const texts = keys.filter(({ name }) => name !== by);
   const isHashed = keys.length > 1 && texts.length > 0;
-  const selected = keys.map(({ name, sql }) => `${isHashed && name !== by ? `any(${sql})` : sql} AS k_${name}`);
+  const selected = keys.map(({ name, ofRow }) => `${isHashed && name !== by ? `any(${ofRow})` : ofRow} AS k_${name}`);
   if (!isHashed) return { selected, groups: keys.map(({ name }) => `k_${name}`).join(', ') };
-  const hash = texts.map(({ sql }, at) => `sipHash64(${sql}) * ${2 * at + 1}`).join(' + ');
+  const hash = texts.map(({ ofRow }, at) => `sipHash64(${ofRow}) * ${2 * at + 1}`).join(' + ');
   return { selected, groups: by === null ? hash : `k_${by}, ${hash}` };
 }
 

@@ -2,7 +2,20 @@
 // analytics/schema/006-counts.sql, 016-click-tiers.sql, 018-campaign-tiers.sql and 019-reasons-by-carrier.sql from the tables that the recorder writes; a
 // table without tiers is read itself, by half hours.
 
-/** Rows of this table that fulfil all of these conditions, of which a report's own is one unless they all fulfil it. */
+/** Which rows a report may ask for by name, as SQL: there are tiers that have no other rows. */
+export const conditions = {
+  /** A refused request has no segments. */
+  notRefused: "status != 'refused'",
+  /** What ended without a delivery, and refused requests. */
+  withError: "status NOT IN ('scheduled', 'accepted', 'submitted', 'delivered', 'canceled')",
+  /** Of the clicks alone, with their signs. */
+  onlyClicks: "what = 'clicks'",
+  /** A report by campaign or variant leaves out what has no campaign. */
+  ofCampaigns: "campaign_id != ''",
+} as const;
+export type Condition = keyof typeof conditions;
+
+/** Rows of this table that fulfil all of these conditions, as SQL: the tier's name, and what its rows do not all fulfil. */
 export type Rows = { readonly table: string; readonly conditions: readonly string[] };
 
 /** Where a report finds its half hours and its blocks of six hours; without blocks it reads half hours only. */
@@ -12,8 +25,8 @@ type Tier = {
   readonly table: string;
   readonly name: string;
   readonly columns: readonly string[];
-  /** Conditions that all its rows fulfil: it serves reports that ask for these. */
-  readonly only: readonly string[];
+  /** What all its rows fulfil: it serves reports that ask for these. */
+  readonly only: readonly Condition[];
 };
 
 type Tiers = { readonly halfHours: readonly Tier[]; readonly blocks: readonly Tier[] };
@@ -23,18 +36,9 @@ const times = ['slot', 'stage', 'bucket', 'messages'];
 const clicks = ['slot', 'category', 'carrier', 'sender', 'what', 'classes', 'counts'];
 const campaign = ['campaign_id', 'variant_id'];
 
-/** A refused request has no segments. */
-export const notRefused = "status != 'refused'";
-/** What ended without a delivery, and refused requests. */
-export const withError = "status NOT IN ('scheduled', 'accepted', 'submitted', 'delivered', 'canceled')";
-/** Of the clicks alone, with their signs. */
-export const onlyClicks = "what = 'clicks'";
-/** A report by campaign or variant leaves out what has no campaign. */
-export const ofCampaigns = "campaign_id != ''";
-
 const tiersIn =
-  (table: string, only: readonly string[] = []) =>
-  (name: string, columns: readonly string[], more: readonly string[] = []): Tier => ({
+  (table: string, only: readonly Condition[] = []) =>
+  (name: string, columns: readonly string[], more: readonly Condition[] = []): Tier => ({
     table,
     name,
     columns,
@@ -43,8 +47,8 @@ const tiersIn =
 const ofMessages = tiersIn('message_tiers');
 const ofTimes = tiersIn('latency_tiers');
 const ofClicks = tiersIn('click_tiers');
-const ofCampaignMessages = tiersIn('campaign_message_tiers', [ofCampaigns]);
-const ofCampaignClicks = tiersIn('campaign_click_tiers', [ofCampaigns]);
+const ofCampaignMessages = tiersIn('campaign_message_tiers', ['ofCampaigns']);
+const ofCampaignClicks = tiersIn('campaign_click_tiers', ['ofCampaigns']);
 
 const bySegments = [...sums, 'sender', 'encoding', 'segments'];
 const byStatus = [...sums, 'status', 'error'];
@@ -57,19 +61,19 @@ const byReasons = [...clicks, 'reasons'];
 export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'click_counts', Tiers>> = {
   message_counts: {
     halfHours: [
-      ofMessages('segments', bySegments, [notRefused]),
+      ofMessages('segments', bySegments, ['notRefused']),
       ofMessages('outcomes', byStatus),
       ofMessages('outcomes_by_sender', bySender),
-      ofCampaignMessages('segments', [...bySegments, ...campaign], [notRefused]),
+      ofCampaignMessages('segments', [...bySegments, ...campaign], ['notRefused']),
       ofCampaignMessages('outcomes', outcomesOfCampaigns),
-      ofCampaignMessages('errors', [...bySender, ...campaign], [withError]),
+      ofCampaignMessages('errors', [...bySender, ...campaign], ['withError']),
     ],
     blocks: [
-      ofMessages('segments_6h', bySegments, [notRefused]),
+      ofMessages('segments_6h', bySegments, ['notRefused']),
       ofMessages('outcomes_6h', bySender),
-      ofCampaignMessages('segments_6h', [...bySegments, ...campaign], [notRefused]),
+      ofCampaignMessages('segments_6h', [...bySegments, ...campaign], ['notRefused']),
       ofCampaignMessages('outcomes_6h', outcomesOfCampaigns),
-      ofCampaignMessages('errors_6h', [...bySender, ...campaign], [withError]),
+      ofCampaignMessages('errors_6h', [...bySender, ...campaign], ['withError']),
     ],
   },
   latency_counts: {
@@ -83,34 +87,33 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'cli
   click_counts: {
     halfHours: [
       ofClicks('clicks', byBucket),
-      ofClicks('reasons', byReasons, [onlyClicks]),
+      ofClicks('reasons', byReasons, ['onlyClicks']),
       ofCampaignClicks('clicks', [...clicks, ...campaign]),
       ofCampaignClicks('clicks_by_time', [...byBucket, ...campaign]),
-      ofCampaignClicks('reasons', [...byReasons.filter((name) => name !== 'carrier'), ...campaign], [onlyClicks]),
-      ofCampaignClicks('reasons_by_carrier', [...byReasons, ...campaign], [onlyClicks]),
+      ofCampaignClicks('reasons', [...byReasons.filter((name) => name !== 'carrier'), ...campaign], ['onlyClicks']),
+      ofCampaignClicks('reasons_by_carrier', [...byReasons, ...campaign], ['onlyClicks']),
     ],
     blocks: [
       ofClicks('clicks_6h', byBucket),
-      ofClicks('reasons_6h', byReasons, [onlyClicks]),
+      ofClicks('reasons_6h', byReasons, ['onlyClicks']),
       ofCampaignClicks('clicks_6h', [...clicks, ...campaign]),
       ofCampaignClicks('clicks_by_time_6h', [...byBucket, ...campaign]),
-      ofCampaignClicks('reasons_6h', [...byReasons, ...campaign], [onlyClicks]),
+      ofCampaignClicks('reasons_6h', [...byReasons, ...campaign], ['onlyClicks']),
     ],
   },
 };
 
-/** `asked`: the conditions on its rows; `columns`: all that it reads. */
-export function rowsRead(table: string, asked: readonly string[], columns: readonly string[]): RowsRead {
-  const all: Rows = { table, conditions: asked };
+/** `only`: the rows that it asks for; `columns`: all that it reads. */
+export function rowsRead(table: string, only: readonly Condition[], columns: readonly string[]): RowsRead {
+  const all: Rows = { table, conditions: only.map((name) => conditions[name]) };
   if (!(table in tiersOf)) return { halfHours: all, blocks: null };
   const { halfHours, blocks } = tiersOf[table as keyof typeof tiersOf];
   const smallest = (tiers: readonly Tier[]): Rows | null => {
     const tier = tiers.find(
-      ({ only, columns: has }) =>
-        only.every((each) => asked.includes(each)) && columns.every((name) => has.includes(name)),
+      (each) => each.only.every((name) => only.includes(name)) && columns.every((name) => each.columns.includes(name)),
     );
     if (tier === undefined) return null;
-    const left = asked.filter((each) => !tier.only.includes(each));
+    const left = only.filter((name) => !tier.only.includes(name)).map((name) => conditions[name]);
     return { table: tier.table, conditions: [`tier = '${tier.name}'`, ...left] };
   };
   return { halfHours: smallest(halfHours) ?? all, blocks: smallest(blocks) };

@@ -1,5 +1,5 @@
-// The type of a bench: main.ts runs each of them the same way.
-import type { BenchResult } from './report.ts';
+// The type of a bench: main.ts runs each of them the same way, and --help and docs/benches.md are made of the same entry.
+import type { BenchResult, Target } from './report.ts';
 
 /** Runs `work` with what was started, and stops it however that ends. */
 export async function withStarted<Started extends { stop(): Promise<unknown> }>(
@@ -14,29 +14,51 @@ export async function withStarted<Started extends { stop(): Promise<unknown> }>(
   }
 }
 
-export type BenchOptions = {
+/** The options of all benches. What one bench does with an option, and what it is without it, is in its `options`. */
+export type OptionValues = {
   readonly seconds: number;
   readonly seed: number;
-  /** How many items, for the benches that take it. */
-  readonly count?: number;
-  /** Segments per second, for the benches of a carrier's contract. */
-  readonly contracts?: readonly number[];
-  /** Messages offered per second, for the benches that offer a load. */
-  readonly rate?: number;
-  /** The parts to run, by name, for the benches that have several. */
-  readonly only?: readonly string[];
-  /** The events of each message are sent to a webhook endpoint. */
-  readonly webhooks?: boolean;
-  /** The same, at most so many events in one request. */
-  readonly batch?: number;
+  readonly count: number;
+  readonly rate: number;
+  readonly contracts: readonly number[];
+  readonly only: readonly string[];
+  readonly webhooks: boolean;
+  /** Null: not given. */
+  readonly batch: number | null;
+  readonly picture: string | null;
 };
-/** Options that only some benches use. */
-export type BenchOption = 'count' | 'contracts' | 'rate' | 'only' | 'webhooks' | 'batch';
-export type Bench = {
+export type OptionName = keyof OptionValues;
+export type BenchOptions<Taken extends OptionName> = Pick<OptionValues, Taken>;
+
+/** What the option is, with its unit, and its value when it is not given. */
+type Described<Value> = {
+  readonly about: string;
+  /** A function where it follows from the others. */
+  readonly default: Value | ((others: Partial<OptionValues>) => Value);
+};
+/** By name what each part of the bench is; when the option is not given, all of them run. */
+type Parts = { readonly about: string; readonly parts: Readonly<Record<string, string>> };
+type Descriptions = { readonly [Name in OptionName]: Name extends 'only' ? Parts : Described<OptionValues[Name]> };
+
+export type Bench<Taken extends OptionName> = {
   /** One line for the list of benches. */
   readonly about: string;
-  readonly secondsDefault: number;
-  /** What it takes beside --seconds and --seed; any other option is refused, because it would have no effect. */
-  readonly takes?: readonly BenchOption[];
-  run(options: BenchOptions): Promise<BenchResult>;
+  /** How long a run without options takes. */
+  readonly takes: string;
+  /** All that it takes; any other option is refused, because it would have no effect. */
+  readonly options: Pick<Descriptions, Taken>;
+  targets(options: BenchOptions<Taken>): readonly Target[];
+  run(options: BenchOptions<Taken>): Promise<BenchResult>;
 };
+
+/** Any of them, for those who run or describe all: they give every option that it describes. */
+export type AnyBench = {
+  readonly about: string;
+  readonly takes: string;
+  readonly options: Partial<Descriptions>;
+  targets(options: OptionValues): readonly Target[];
+  run(options: OptionValues): Promise<BenchResult>;
+};
+
+/** For the many benches whose load is drawn at random. */
+export const seedOption = { about: 'of what is drawn at random; the same seed gives the same load', default: 1 };

@@ -8,20 +8,23 @@ import { jsonClient } from '../load/json-client.ts';
 import { type Setting, heavyHandset } from './otp-setting.ts';
 
 /** A phase with a fault is not longer: each has its fault in its middle third. */
-const faultSecondsMax = 60;
-const heavySecondsMax = 120;
+export const faultSecondsMax = 60;
+export const heavySecondsMax = 120;
 
-export const phaseNames = [
-  'steady',
-  'heavy_tail',
-  'heavy_tail_unhedged',
-  'carrier_killed',
-  'carrier_throttles',
-  'nats_restarted',
-  'receiver_dead',
-  'receiver_silent',
-] as const;
-export type PhaseName = (typeof phaseNames)[number];
+/** In the order in which they run. */
+export const phases = {
+  steady: 'nothing goes wrong; the handset takes lognormal(250 ms, 0.4), hedging is on',
+  heavy_tail: 'the same with a handset of lognormal(250 ms, 0.7): its slowest thousandth takes over two seconds',
+  heavy_tail_unhedged:
+    'the same handset without second copies (docs/otp.md, Hedging): what hedging brings is the difference',
+  carrier_killed: 'the process of the carrier middle is killed in the second third of the phase, and comes back',
+  carrier_throttles: 'the carrier middle answers every submit_sm with ESME_RTHROTTLED in the second third',
+  nats_restarted: 'nats-server is asked to end after a third of the phase, and the supervisor starts it again',
+  receiver_dead: 'the account has a webhook endpoint for every event, at whose port nothing listens',
+  receiver_silent: 'the same, but the endpoint takes connections and requests and never answers',
+} as const;
+export type PhaseName = keyof typeof phases;
+export const phaseNames = Object.keys(phases) as readonly PhaseName[];
 
 export type Phase = {
   /** The handset of all carriers while it runs. */

@@ -13,21 +13,29 @@ export type BenchResult = {
   readonly load: string;
   /** Names end in their unit: `accept_p99_ms`. */
   readonly figures: Readonly<Record<string, number>>;
+};
+
+type Run = {
+  readonly bench: string;
+  /** Null: the bench does not take it. */
+  readonly options: { readonly seconds: number | null; readonly seed: number | null };
   readonly targets: readonly Target[];
 };
 
-type Run = { readonly bench: string; readonly seconds: number; readonly seed: number };
-
 /** Prints the result of a run; true when every target was met. */
-export function report({ bench, seconds, seed }: Run, result: BenchResult, json: boolean): boolean {
-  const targets = result.targets.map((target) => ({ ...target, met: isMet(target, result.figures[target.figure]) }));
+export function report(run: Run, result: BenchResult, json: boolean): boolean {
+  const { bench } = run;
+  const { seconds, seed } = run.options;
+  const targets = run.targets.map((target) => ({ ...target, met: isMet(target, result.figures[target.figure]) }));
   const machine = machineLine();
   const rows = Object.entries(result.figures).map(([figure, value]) => {
     const target = targets.find((each) => each.figure === figure);
     const bound = target === undefined ? '' : `${target.op} ${target.bound}  ${target.met ? 'met' : 'MISSED'}`;
     return `  ${figure.padEnd(38)}${round(value).toString().padStart(14)}   ${bound}`;
   });
-  const head = [`${bench}: ${result.load}`, `machine: ${machine}; seed ${seed}; ${seconds} s`, ''];
+  const about = [`machine: ${machine}`, ...(seed === null ? [] : [`seed ${seed}`])];
+  if (seconds !== null) about.push(`${seconds} s`);
+  const head = [`${bench}: ${result.load}`, about.join('; '), ''];
   process.stdout.write(`${[...head, ...rows, ''].join('\n')}\n`);
   if (json) {
     const figures = Object.fromEntries(Object.entries(result.figures).map(([name, value]) => [name, round(value)]));

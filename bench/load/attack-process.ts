@@ -8,19 +8,20 @@ import { ignoring } from '../../platform/errors.ts';
 import { serveTask, takeOnlyIdleTime } from './child.ts';
 import { openLoop } from './open-loop.ts';
 
-/** `batches` is last: its backlog waits beside whatever comes after it. */
-export const attacks = [
-  'half_sent_unauthenticated',
-  'half_sent_by_account',
-  'slow_texts',
-  'status_queries',
-  'imports',
-  'scheduled',
-  'keyed_batches',
-  'unread_pages',
-  'batches',
-] as const;
-export type Attack = (typeof attacks)[number];
+/** In this order. `batches` is last: its backlog waits beside whatever comes after it. */
+export const attacks = {
+  half_sent_unauthenticated: 'connections without a key that send half of a request and stay open',
+  half_sent_by_account: 'the same with a key',
+  slow_texts: 'texts that take long to check for links and letters, 30 a second',
+  status_queries: 'questions for messages that do not exist, 200 a second',
+  imports: 'imports of 10,000 opt-outs, 10 a second',
+  scheduled: 'batches of 1,000 messages for next month, 10 a second',
+  keyed_batches: 'batches under idempotency keys in which every item is wrong, 20 a second',
+  unread_pages: 'connections that ask for a large page and read none of it',
+  batches: 'batches of 1,000 messages, 20 a second',
+} as const;
+export type Attack = keyof typeof attacks;
+export const attackNames = Object.keys(attacks) as readonly Attack[];
 
 export type AttackTask = {
   readonly attack: Attack;

@@ -3,7 +3,7 @@
 // a load generator that waits for its turn behind the others of the bench would measure itself.
 import { fork } from 'node:child_process';
 import { setPriority } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { writeGroupNice } from '../../cluster/roles/yield-processor.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 
@@ -25,8 +25,9 @@ export function runChild<Task extends object, Result>(file: string, task: Task, 
   return withDeadline(file, limitMs, result);
 }
 
-/** In the child: carries out the task, sends its result and ends; it ends with the bench. */
+/** In the child: carries out the task, sends its result and ends; it ends with the bench. Elsewhere its file is only imported. */
 export function serveTask<Task, Result>(run: (task: Task) => Promise<Result>): void {
+  if (dirname(process.argv[1] ?? '') !== import.meta.dirname) return;
   process.once('disconnect', () => process.exit(0));
   process.on('message', (task: Task) => {
     void run(task).then((result) => process.send?.(result, () => process.exit(0)));

@@ -1,6 +1,6 @@
 // What is recorded of CLICKS leaves the stream, also when nobody clicks again: it has hashes of addresses.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordClicks } from '../../analytics/clicks/click-recorder.ts';
+import { recordClicks } from '../../analytics/clicks/record-clicks.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { clicksSubject } from '../../cluster/bus/subjects.ts';

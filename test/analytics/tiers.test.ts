@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reports } from '../../analytics/reports/catalogue.ts';
 import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
 import { statementOf } from '../../analytics/reports/statement.ts';
-import { notRefused, ofCampaigns, onlyClicks, rowsRead, tiersOf, withError } from '../../analytics/reports/tiers.ts';
+import { conditions, rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
 import { slowRows } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { seededRandom } from '../../platform/random.ts';
@@ -224,35 +224,35 @@ test('the smallest tier that has every column is read, and the counts themselves
     halfHours: { table: 'message_tiers', conditions: ["tier = 'outcomes'"] },
     blocks: { table: 'message_tiers', conditions: ["tier = 'outcomes_6h'"] },
   });
-  expect(rowsRead('message_counts', [notRefused], ['sender', 'messages']).halfHours.conditions).toEqual([
+  expect(rowsRead('message_counts', ['notRefused'], ['sender', 'messages']).halfHours.conditions).toEqual([
     "tier = 'segments'",
   ]);
-  expect(rowsRead('message_counts', [notRefused, ofCampaigns], ['campaign_id', 'messages']).halfHours).toEqual({
+  expect(rowsRead('message_counts', ['notRefused', 'ofCampaigns'], ['campaign_id', 'messages']).halfHours).toEqual({
     table: 'campaign_message_tiers',
     conditions: ["tier = 'segments'"],
   });
-  expect(rowsRead('message_counts', [notRefused, ofCampaigns], ['variant_id', 'status'])).toEqual({
-    halfHours: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes'", notRefused] },
-    blocks: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes_6h'", notRefused] },
+  expect(rowsRead('message_counts', ['notRefused', 'ofCampaigns'], ['variant_id', 'status'])).toEqual({
+    halfHours: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes'", conditions.notRefused] },
+    blocks: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes_6h'", conditions.notRefused] },
   });
-  expect(rowsRead('message_counts', [withError, ofCampaigns], ['campaign_id', 'error']).halfHours).toEqual({
+  expect(rowsRead('message_counts', ['withError', 'ofCampaigns'], ['campaign_id', 'error']).halfHours).toEqual({
     table: 'campaign_message_tiers',
     conditions: ["tier = 'errors'"],
   });
-  expect(rowsRead('message_counts', [ofCampaigns], ['campaign_id', 'encoding'])).toEqual({
-    halfHours: { table: 'message_counts', conditions: [ofCampaigns] },
+  expect(rowsRead('message_counts', ['ofCampaigns'], ['campaign_id', 'encoding'])).toEqual({
+    halfHours: { table: 'message_counts', conditions: [conditions.ofCampaigns] },
     blocks: null,
   });
   expect(rowsRead('latency_counts', [], ['carrier', 'category', 'bucket']).halfHours.table).toBe('latency_counts');
-  expect(rowsRead('click_counts', [onlyClicks], ['reasons', 'slot']).halfHours).toEqual({
+  expect(rowsRead('click_counts', ['onlyClicks'], ['reasons', 'slot']).halfHours).toEqual({
     table: 'click_tiers',
     conditions: ["tier = 'reasons'"],
   });
-  expect(rowsRead('click_counts', [onlyClicks, ofCampaigns], ['reasons', 'campaign_id']).halfHours).toEqual({
+  expect(rowsRead('click_counts', ['onlyClicks', 'ofCampaigns'], ['reasons', 'campaign_id']).halfHours).toEqual({
     table: 'campaign_click_tiers',
     conditions: ["tier = 'reasons'"],
   });
-  expect(rowsRead('click_counts', [onlyClicks, ofCampaigns], ['reasons', 'campaign_id', 'carrier'])).toEqual({
+  expect(rowsRead('click_counts', ['onlyClicks', 'ofCampaigns'], ['reasons', 'campaign_id', 'carrier'])).toEqual({
     halfHours: { table: 'campaign_click_tiers', conditions: ["tier = 'reasons_by_carrier'"] },
     blocks: { table: 'campaign_click_tiers', conditions: ["tier = 'reasons_6h'"] },
   });

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ClickRecording, recordClicks } from '../../analytics/clicks/click-recorder.ts';
+import { type ClickRecording, recordClicks } from '../../analytics/clicks/record-clicks.ts';
 import { startRecorder } from '../../analytics/recorder/recorder.ts';
 import { type Engine, clickhouseDir, openEngine } from '../../analytics/store/engine.ts';
 import { type SchemaFile, applySchema, schemaFiles } from '../../analytics/store/schema.ts';

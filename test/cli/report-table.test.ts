@@ -11,8 +11,8 @@ describe('a report', () => {
   test.each(reports)('$name with one row of zeros is empty, with one count it is not', (report) => {
     const row = zeros(report);
     expect([isEmpty(report, []), isEmpty(report, [row]), isEmpty(report, [row, row])]).toEqual([true, true, true]);
-    for (const { name, sql } of report.measures)
-      expect([name, isEmpty(report, [row, { ...row, [name]: 1 }])]).toEqual([name, sql === 'seconds']);
+    for (const { name, ofGroup } of report.measures)
+      expect([name, isEmpty(report, [row, { ...row, [name]: 1 }])]).toEqual([name, ofGroup === 'seconds']);
   });
 
   test('shows rates that are small, and says so; other columns of zeros are left out', () => {

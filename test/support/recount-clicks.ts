@@ -2,7 +2,7 @@
 // for every choice of classes; the tiers of reports must say the same.
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
-import { ofCampaigns, onlyClicks, tiersOf } from '../../analytics/reports/tiers.ts';
+import { type Condition, tiersOf } from '../../analytics/reports/tiers.ts';
 
 type Rows = (sql: string) => Promise<unknown[][]>;
 type Counts = Map<string, number>;
@@ -74,13 +74,13 @@ function recount(codes: readonly unknown[][], clicks: readonly unknown[][]): Cou
 }
 
 /** By the condition that all rows of a tier fulfil. */
-const fulfils: Readonly<Record<string, (cells: readonly unknown[]) => boolean>> = {
-  [onlyClicks]: (cells) => cells[keys.indexOf('what')] === 'clicks',
-  [ofCampaigns]: (cells) => cells[keys.indexOf('campaign_id')] !== '',
+const fulfils: Readonly<Partial<Record<Condition, (cells: readonly unknown[]) => boolean>>> = {
+  onlyClicks: (cells) => cells[keys.indexOf('what')] === 'clicks',
+  ofCampaigns: (cells) => cells[keys.indexOf('campaign_id')] !== '',
 };
 
 /** Without the columns that are not `kept`; what fulfils `only`. */
-function inTier(counts: Counts, kept: readonly boolean[], only: readonly string[], slotS: number): Counts {
+function inTier(counts: Counts, kept: readonly boolean[], only: readonly Condition[], slotS: number): Counts {
   const summed: Counts = new Map();
   for (const [key, count] of counts) {
     const cells = JSON.parse(key) as unknown[];

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
 import { isOfMessage } from '../../analytics/recorder/counts/counted-state.ts';
-import { notRefused, ofCampaigns, tiersOf, withError } from '../../analytics/reports/tiers.ts';
+import { type Condition, tiersOf } from '../../analytics/reports/tiers.ts';
 import { type Cell } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import { type MessageState, foldEvent } from '../../model/fold.ts';
@@ -74,11 +74,11 @@ const messageKeys = [
 ];
 const cellOf = (cells: readonly unknown[], name: string) => cells[messageKeys.indexOf(name)];
 /** By the condition that all rows of a tier fulfil. */
-const fulfils: Readonly<Record<string, (cells: readonly unknown[]) => boolean>> = {
-  [notRefused]: (cells) => cellOf(cells, 'status') !== 'refused',
-  [withError]: (cells) =>
+const fulfils: Readonly<Partial<Record<Condition, (cells: readonly unknown[]) => boolean>>> = {
+  notRefused: (cells) => cellOf(cells, 'status') !== 'refused',
+  withError: (cells) =>
     !['scheduled', 'accepted', 'submitted', 'delivered', 'canceled'].includes(String(cellOf(cells, 'status'))),
-  [ofCampaigns]: (cells) => cellOf(cells, 'campaign_id') !== '',
+  ofCampaigns: (cells) => cellOf(cells, 'campaign_id') !== '',
 };
 const messageSums = ['messages', 'segments_submitted', 'resent'];
 const latencyKeys = [slotKey, 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];

@@ -3,19 +3,20 @@
 // all of them parked and costs one request for each step of the schedule. Nothing it does delays another endpoint.
 import { type WebhookEndpoint, enabledAtOf } from '../../../model/webhook-endpoint.ts';
 import type { WebhookRecord } from '../../../model/records/webhook-record.ts';
-import type { Cancel } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
+import { DueTimer } from './due-timer.ts';
 import { EndpointFailures, type FailedBefore } from './endpoint-failures.ts';
 import { EndpointQueue, lineMaxOf, queueMaxOf } from './endpoint-queue.ts';
-import { type Item, type Shipment, bySequence, groupOf, newItem, triesOf, triesOfShipment } from './item.ts';
+import { type Item, type Shipment, bySequence, newItem, triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
 import { LineWriter } from './line-writer.ts';
 import type { EndpointKey } from './parked-counts.ts';
+import { retryLater } from './retry-later.ts';
 import { ShipmentsOut, sentBefore } from './shipments-out.ts';
 import type { WorkerOwner } from './worker-owner.ts';
 import { type Failing, failsAsWhole, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
@@ -29,8 +30,7 @@ export class EndpointWorker {
   readonly #out = new ShipmentsOut();
   readonly #line: LineReader;
   readonly #writer: LineWriter;
-  /** Wakes it when a batch is due. */
-  #wake: Cancel | null = null;
+  readonly #timer: DueTimer;
   #concurrency: number = bounds.concurrencyFirst;
   readonly #failures: EndpointFailures;
   #endpoint: WebhookEndpoint;
@@ -47,6 +47,7 @@ export class EndpointWorker {
     this.#failures = new EndpointFailures(before, owner);
     if (before.failing !== null && before.failing.enabledAtMs !== enabledAtOf(endpoint)) this.#failures.end();
     this.#owner = owner;
+    this.#timer = new DueTimer(owner, () => this.#queue.dueInMs(this.#endpoint, owner.clock.monotonicMs()));
     const line = new LineReader(key, owner.log, owner.clock);
     this.#line = line;
     this.#writer = new LineWriter({
@@ -172,7 +173,7 @@ export class EndpointWorker {
     if (result.error === null) this.#succeeded(shipment);
     else this.#failed(shipment, result.error, result);
     this.readLine();
-    this.#wakeWhenDue();
+    this.#timer.set();
   }
 
   /** Once a second: is something due? */
@@ -223,7 +224,7 @@ export class EndpointWorker {
    */
   end(how: 'stored' | 'left' | 'forgotten'): void {
     this.#end = how;
-    this.#wake?.();
+    this.#timer.stop();
     const all = [...this.#out.abandon(), ...this.#queue.clear()];
     for (const item of all.filter(({ from, isMoving }) => from === 'queue' && !isMoving).toSorted(bySequence)) {
       if (how === 'stored') this.#writer.store(item, () => {});
@@ -249,17 +250,7 @@ export class EndpointWorker {
 
   #add(item: Item): void {
     this.#queue.add(item);
-    this.#wakeWhenDue();
-  }
-
-  #wakeWhenDue(): void {
-    const dueInMs = this.#queue.dueInMs(this.#endpoint, this.#owner.clock.monotonicMs());
-    if (dueInMs === 0) return this.#owner.ready();
-    if (dueInMs === null || this.#wake !== null) return;
-    this.#wake = this.#owner.clock.after(dueInMs, () => {
-      this.#wake = null;
-      this.#wakeWhenDue();
-    });
+    this.#timer.set();
   }
 
   #succeeded({ items }: Shipment): void {
@@ -276,27 +267,12 @@ export class EndpointWorker {
     const { ordering } = this.#endpoint;
     if (failsAsWhole({ error, retryAfterMs: result.retryAfterMs, inARow, tries, isAgain, wasFailing, ordering }))
       return this.#failAsWhole(shipment, error, result);
-    if (tries > 1) return this.#retryLater(shipment);
+    if (tries > 1) return retryLater(shipment, this.key, this.#owner);
     // The second try is made from memory.
     this.#out.wait(shipment, waitAfter(1), this.#owner.clock, () => {
       this.#queue.addShipment(shipment);
       this.#owner.ready();
     });
-  }
-
-  /** Further tries of these events, while others of the endpoint succeed. */
-  #retryLater(shipment: Shipment): void {
-    const { log: parked, clock } = this.#owner;
-    const tries = triesOfShipment(shipment);
-    if (isExhausted(tries)) return giveUp(shipment);
-    const dueAtMs = clock.nowMs() + waitAfter(tries);
-    for (const item of shipment.items) {
-      const record = { ...item.record, tries, dueAtMs, group: groupOf(shipment) };
-      parked.keepForRetry(this.key.accountId, record, (seq) => {
-        if (seq !== null) this.#owner.retryLater(seq, dueAtMs);
-        item.settle();
-      });
-    }
   }
 
   #failAsWhole(shipment: Shipment, error: SendError, { retryAfterMs }: SendResult): void {

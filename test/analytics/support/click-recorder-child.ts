@@ -1,6 +1,6 @@
 // A recorder of clicks in a process of its own, over the store of an older version, that is killed right after its insert into
 // the counts was applied, before anything else is stored. Arguments: the bus, the data folder.
-import { recordClicks } from '../../../analytics/clicks/click-recorder.ts';
+import { recordClicks } from '../../../analytics/clicks/record-clicks.ts';
 import { clickhouseDir, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import { connectBus } from '../../../cluster/bus/connect.ts';
