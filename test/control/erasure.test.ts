@@ -141,9 +141,10 @@ async function fill(recipient: string) {
     group: null,
   };
   const webhook = encodeWebhook({ ...published, content: { event: submitted } });
+  await put(parkedSubject(account, endpoint), webhook);
+  // Beside one that waits: of an empty stream the server empties the file.
   await put(retrySubject(account, endpoint), webhook);
   await delivered();
-  await put(parkedSubject(account, endpoint), webhook);
   await put(attemptSubject(account, endpoint, true), encodeAttempts([attemptAt(recipient)], endpoint, cipher));
   await put('dead.MT_TXN', encodeMessage(message(), cipher));
   const otp = { to: recipient, otps: [], sendsMs: [], failuresMs: [] };
