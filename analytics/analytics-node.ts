@@ -20,6 +20,7 @@ import { linkDaysDefault } from '../platform/limits-streams.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
+import type { EraseRows, EraseRowsReply } from './contract.ts';
 import { progressOfClicks } from './clicks/click-recorder.ts';
 import { type ClickRecording, recordClicks } from './clicks/record-clicks.ts';
 import { receiptsOver } from './clicks/receipts.ts';
@@ -32,6 +33,7 @@ import { startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { serveReports } from './queries/report-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
+import { recordedUntilOver } from './queries/recorded-until.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './recorder/batch.ts';
 import { unavailable, upToDateOver } from './queries/up-to-date.ts';
@@ -87,9 +89,20 @@ export async function startAnalytics(
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
   const numbers = new NumberHashes(await numberKey(bus));
   const sources = { recorded, unflushed, arrivals, upToDate, numbers, clock };
-  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports, (query) =>
-    eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser(query),
-  );
+  let clicksReached = 0;
+  // What an earlier process recorded is in its progress.
+  const clicksRecordedTo = async () => {
+    const { entry } = await readEntry(await openBucket(bus, 'recorder'), progressOfClicks.key);
+    return Math.max(clicksReached, entry?.json<ProgressRecord>().recordedTo ?? 0);
+  };
+  const recordedUntil = recordedUntilOver({
+    ...{ bus, clock },
+    eventsRecordedTo: () => recorder?.recordedTo ?? null,
+    clicksRecordedTo: () => (recorder === null ? null : clicksRecordedTo()),
+  });
+  const eraseRows = (query: EraseRows): Promise<EraseRowsReply> =>
+    eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser(query);
+  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports, eraseRows, recordedUntil);
 
   async function record(): Promise<void> {
     for (const each of await erasureJobs(bus)) erased.add(each);
@@ -97,7 +110,7 @@ export async function startAnalytics(
     const late = lateChangesOver(engine, retention.historyDays, clock);
     const started = await startRecorder({ bus, engine, publisher, erased, arrived, numbers, late, clock });
     recorder = started;
-    let clicksReached = 0;
+    clicksReached = 0;
     answers.beginToRecord();
     // Only the recording node may reap and purge: only it knows which events are not flushed yet.
     keepers = {
@@ -121,11 +134,6 @@ export async function startAnalytics(
     const ending = new AbortController();
     const openEraser = async () => {
       const recordedTo = () => started.recordedTo;
-      // What an earlier process recorded is in its progress.
-      const clicksRecordedTo = async () => {
-        const { entry } = await readEntry(await openBucket(bus, 'recorder'), progressOfClicks.key);
-        return Math.max(clicksReached, entry?.json<ProgressRecord>().recordedTo ?? 0);
-      };
       const stores = { bus, engine, erased, numbers, recordedTo, clicksRecordedTo };
       const opened = await openRowEraser({ ...stores, clock, stopping: ending.signal });
       if (!ending.signal.aborted) eraser = opened;

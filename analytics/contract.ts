@@ -53,6 +53,8 @@ export type Unavailable = {
   readonly result: 'unavailable';
   readonly why: UnavailableWhy;
   readonly detail: string;
+  /** Of `behind`, where it is known: for how long the oldest of what is not recorded has waited. */
+  readonly behindMs?: number;
 };
 
 /**
@@ -225,7 +227,10 @@ export type ReportPart = { readonly id: string; readonly part: number };
 
 /** Parts are at the node that ran the report. */
 export const reportPartSubject = (node: string): string => `q.report.part.${node}`;
-/** The recorded events of messages, for webhooks that are sent again. An event of the last second may be missing. */
+/** What is sent to webhooks again: events of messages, or one kind of facts. */
+export type ReplaySource = 'messages' | Fact['kind'];
+
+/** The recorded events of messages, for webhooks that are sent again. Of what happened after `recordedUntilMs` some may be missing. */
 export type ReplayEvents = {
   readonly accountId: string;
   readonly livemode: boolean;
@@ -239,8 +244,11 @@ export type ReplayEvents = {
   | OneEvent
 );
 
-/** Those that happened in a time: milliseconds since the epoch, `untilMs` exclusive. */
-type EventsOfTime = { readonly sinceMs: number; readonly untilMs: number };
+/**
+ * Those that happened in a time: milliseconds since the epoch, `untilMs` exclusive. `recordedUntilMs`: unavailable, `behind`, when
+ * what the stream had then is not recorded yet.
+ */
+type EventsOfTime = { readonly sinceMs: number; readonly untilMs: number; readonly recordedUntilMs?: number };
 
 /** One, which no index finds: the time in which it happened is searched, newest first. */
 type OneEvent = EventsOfTime & {

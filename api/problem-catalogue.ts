@@ -196,6 +196,9 @@ export const problemCatalogue = {
   webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
     'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
   ),
+  recording_behind: operator(503, 'What happened last is not recorded yet').fix(
+    'Nothing is lost: events wait to be recorded. `detail` says for how long they have. Try again after the seconds in `Retry-After`, or ask with an earlier `until`.',
+  ),
   webhooks_busy: operator(503, 'Too many tests or replays of webhooks at once').fix(
     'Requests of other accounts take all the places. ' + retryHow,
   ),

@@ -76,7 +76,7 @@ async function rewriteTables(): Promise<string | null> {
 }
 
 function receiptJson({ id, accountId, atMs }: Erasure, receipt: Receipt, databaseLeft: string | null) {
-  const { finishedAtMs, lookedAt, removed, left } = receipt;
+  const { finishedAtMs, lookedAt, removed, left, webhookFile } = receipt;
   return {
     object: 'erasure',
     id,
@@ -86,12 +86,20 @@ function receiptJson({ id, accountId, atMs }: Erasure, receipt: Receipt, databas
     looked_at: lookedAt,
     removed,
     left,
+    webhook_file: webhookFile === undefined ? 'not rewritten' : webhookFileText(webhookFile),
     database_files: databaseLeft === null ? 'rewritten' : `not rewritten: ${databaseLeft}`,
   };
 }
 
+/** What is left of delivered events in the file of WEBHOOK_LOG. */
+function webhookFileText({ result, restUntilMs }: NonNullable<Receipt['webhookFile']>): string {
+  const done = result === 'rewritten' ? result : 'not rewritten: the stream is full';
+  if (restUntilMs === null) return done;
+  return `${done}; what was delivered beside very many waiting events is gone by ${new Date(restUntilMs).toISOString()}`;
+}
+
 function linesOf(json: ReturnType<typeof receiptJson>): string[] {
-  const { id, account, at, finished_at: end, removed, left, database_files: files } = json;
+  const { id, account, at, finished_at: end, removed, left, webhook_file: webhookFile, database_files: files } = json;
   const counts = (of: Readonly<Record<string, number>>) => Object.entries(of).filter(([, count]) => count > 0);
   const list = (of: Readonly<Record<string, number>>) =>
     counts(of).map(([what, count]) => `  ${what.padEnd(22)} ${count}`);
@@ -104,6 +112,7 @@ function linesOf(json: ReturnType<typeof receiptJson>): string[] {
           'Left: in flight, it ends by itself and is looked for again; unreadable, see heliograph dead list',
           ...list(left),
         ]),
+    `File of WEBHOOK_LOG: ${webhookFile}`,
     `Files of PostgreSQL: ${files}`,
     'Keep the file "erasures" of the data folder when you restore a backup: what is in it is erased again at the start.',
   ];

@@ -13,9 +13,8 @@ export function isEmpty({ measures }: Report, rows: readonly Row[]): boolean {
 
 const isSomething = (value: Row[string] | undefined): boolean => value !== 0 && value !== null && value !== undefined;
 
-/** A column that is 0 in every row is left out, but for a rate: it may only be small. With a time: bars of the first measure. */
+/** A column that is 0 in every row is left out, but for a rate. With a time: bars of the first measure. */
 export function tableOf(report: Report, groupBy: readonly string[], rows: readonly Row[]): string[] {
-  const [counted] = report.measures;
   const measures = [...report.measures, ...(report.compared ?? [])].filter(
     ({ name, unit }) => unit === 'rate' || rows.some((row) => isSomething(row[name])),
   );
@@ -27,7 +26,7 @@ export function tableOf(report: Report, groupBy: readonly string[], rows: readon
     [...texts, ...measures.map(headOf)],
     ...rows.map((row) => [
       ...texts.map((name) => cellOf(row[name])),
-      ...measures.map((measure) => measureOf(measure, row, counted)),
+      ...measures.map((measure) => measureOf(measure, row)),
     ]),
   ];
   const widths = (lines[0] ?? []).map((_, at) => Math.max(...lines.map((line) => (line[at] ?? '').length)));
@@ -46,11 +45,11 @@ const headOf = ({ name, unit }: ReportColumn): string => (unit === 'ms' ? name.r
 const cellOf = (value: Row[string] | undefined): string =>
   value === null || value === undefined ? '-' : String(value);
 
-function measureOf({ name, unit }: ReportColumn, row: Row, counted: ReportColumn | undefined): string {
+function measureOf({ name, unit }: ReportColumn, row: Row): string {
   const value = row[name];
   if (unit === 'ms' && typeof value === 'number') return durationOf(value);
-  // Rates have three decimals.
-  if (unit === 'rate' && value === 0 && counted !== undefined && isSomething(row[counted.name])) return '<0.001';
+  // Not as 4.96e-6.
+  if (unit === 'rate' && typeof value === 'number') return value.toFixed(12).replace(/\.?0+$/, '');
   return cellOf(value);
 }
 

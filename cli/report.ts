@@ -28,8 +28,9 @@ export async function reportCommand(name: string, options: Options): Promise<Res
   if (json && (parameters['format'] ?? 'json') !== 'json') {
     throw new SetupError('--json is one JSON object, and --format is a file of another form: leave one out');
   }
+  const { timeZoneGiven, ...rest } = asked(report, parameters);
   const query: ReportQuery = {
-    ...asked(report, parameters),
+    ...rest,
     accountId: accountIdOf(account, '--account'),
     livemode: !test,
   };
@@ -43,21 +44,21 @@ export async function reportCommand(name: string, options: Options): Promise<Res
   });
   if (query.format !== 'json') return { json: {}, lines: [], octets };
   const rows = JSON.parse(octets.toString()) as readonly Row[];
-  const { fromMs, toMs, timeZone, groupBy, livemode } = query;
+  const { fromMs, toMs, groupBy, livemode } = query;
   const [from, to] = [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
   return {
     json: {
-      ...{ object: 'report', report: name, from, to, time_zone: timeZone, group_by: groupBy, livemode },
+      ...{ object: 'report', report: name, from, to, time_zone: timeZoneGiven, group_by: groupBy, livemode },
       ...{ ...chosenIn(query), data: rows },
     },
     lines: [
-      `${report.title}  ${query.accountId}  ${livemode ? 'live' : 'test'}  ${from} to ${to}${zoneOf(query)}`,
+      `${report.title}  ${query.accountId}  ${livemode ? 'live' : 'test'}  ${from} to ${to}${zoneOf(groupBy, timeZoneGiven)}`,
       ...(isEmpty(report, rows) ? ['nothing in this time'] : tableOf(report, groupBy, rows)),
     ],
   };
 }
 
-const zoneOf = ({ groupBy, timeZone }: ReportQuery): string =>
+const zoneOf = (groupBy: ReportQuery['groupBy'], timeZone: string): string =>
   groupBy.includes('hour') ? `, hours of ${timeZone}` : groupBy.includes('day') ? `, days of ${timeZone}` : '';
 
 /** An account that does not exist has an empty report. The directory has every account, and needs no database. */

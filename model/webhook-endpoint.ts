@@ -31,20 +31,20 @@ export const webhookTypesOfFacts = {
 } as const satisfies { readonly [Kind in Fact['kind']]: readonly string[] };
 
 /**
- * About another endpoint of the account, and not in the history. failing: for an hour, for a day. disabled: after five days
+ * About another endpoint of the account, and not in the history: nobody sends them again (decision 261). failing: for an hour, for a day. disabled: after five days
  * without a success, or because it answered 410.
  */
-const typesOfEndpoints = ['webhook.failing', 'webhook.disabled'] as const;
+export const webhookTypesOfEndpoints = ['webhook.failing', 'webhook.disabled'] as const;
 
 type MessageEventType = (typeof typesOfMessages)[keyof typeof typesOfMessages];
 export type FactEventType<Kind extends Fact['kind'] = Fact['kind']> = (typeof webhookTypesOfFacts)[Kind][number];
-export type WebhookEventType = MessageEventType | FactEventType | (typeof typesOfEndpoints)[number];
+export type WebhookEventType = MessageEventType | FactEventType | (typeof webhookTypesOfEndpoints)[number];
 
 /** The types of events an endpoint can subscribe to, as `type` of a request's body has them: those of the lists above. */
 export const webhookEventTypes: readonly WebhookEventType[] = [
   ...Object.values(typesOfMessages),
   ...Object.values(webhookTypesOfFacts).flat(),
-  ...typesOfEndpoints,
+  ...webhookTypesOfEndpoints,
 ];
 
 /** The type of the request that POST /v1/webhooks/{id}/test sends. Every endpoint takes it, none subscribes to it. */

@@ -212,6 +212,9 @@ export const recordLimits = {
     lookEveryMs: 1_000,
     /** A wait of a message that ends sooner is left to its releaser, which may have it in hand. */
     releaseAheadMs: 10_000,
+    /** A block of a stream's file in nats-server, at most; fillers end one, and each is below what a record may have. */
+    blockOctetsMax: 2 ** 23,
+    fillerOctets: 2 ** 18,
     /** What was in flight has ended by then: validity, receipts and parked receipts take four days. */
     lookAgainMs: 5 * 86_400_000,
   },

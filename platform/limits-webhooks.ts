@@ -25,6 +25,8 @@ export const webhookLimits = {
   overlapSecondsMax: 7 * 24 * 3_600,
   /** How long the management API waits for the delivery process: less than its own deadline of a request. */
   askMs: 7_000,
+  /** `Retry-After` of a replay for which recording is behind, at most: it may catch up faster than it fell behind. */
+  replayRetryAfterSMax: 60,
   /** Listening to events of test messages, in each control process. */
   listen: {
     /** Accounts that listen at once: each holds at most 500 events of ~700 B, 350 KiB. */
@@ -168,6 +170,9 @@ export const deliveryLimits = {
   testMs: 5 * second,
   /** The search for one event that is to be sent again: with its last query within the same time. */
   replaySearchMs: 4 * second,
+  /** A replay waits so long until what happened in its time is recorded, and asks so often. */
+  replayWaitMs: 3 * second,
+  replayAskAgainMs: 250,
   answerMs: 3 * second,
   /** Waiting for the event store is logged once in so long, by each part that waits for it. */
   waitLogEveryMs: minute,

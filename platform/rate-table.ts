@@ -29,7 +29,7 @@ export class RateTable {
   readonly #placesMax: number;
 
   /** `placesMax`: of so many names the place is remembered, until one more comes. */
-  constructor(memory: SharedArrayBuffer, placesMax = placesUsual) {
+  constructor(memory: SharedArrayBuffer, placesMax: number = placesUsual) {
     this.#placesMax = placesMax;
     this.#words = new BigInt64Array(memory);
     this.#slots = this.#words.length / 2 - 1;

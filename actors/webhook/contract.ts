@@ -86,11 +86,12 @@ export type ReplayRequest = EndpointOf & {
 };
 /**
  * `events` null: more than were counted. `running`: an earlier one to this endpoint. `not_searched`: the event was not found
- * before the time for the search was over.
+ * before the time for the search was over. `behind`: what happened in the time is not recorded yet, the oldest of it for `behindMs`.
  */
 export type ReplayAnswer =
   | { readonly ok: true; readonly events: number | null }
-  | { readonly ok: false; readonly why: 'not_found' | 'running' | 'not_searched' | 'unavailable' };
+  | { readonly ok: false; readonly why: 'not_found' | 'running' | 'not_searched' | 'unavailable' }
+  | { readonly ok: false; readonly why: 'behind'; readonly behindMs: number | null };
 
 /** The answer when too many requests are being answered, or too many replays run: of this account, or of all. */
 export type Busy = { readonly busy: 'account_full' | 'full' };

@@ -20,6 +20,7 @@ import {
   type RunReport,
   type ReplayEvents,
   type ReplayFacts,
+  type ReplaySource,
   queryQueueGroup,
   querySubjects,
   recorderSubject,
@@ -27,6 +28,7 @@ import {
 import type { Engine } from '../store/engine.ts';
 import { submittedSearch } from './find-submitted.ts';
 import { findWriter } from './find-writer.ts';
+import type { RecordedUntil } from './recorded-until.ts';
 import { type Sources, getMessage, useOf } from './get-message.ts';
 import type { ReportServer } from './report-server.ts';
 import { listMessages } from './list-messages.ts';
@@ -51,17 +53,22 @@ export function serveQueries(
   places: SharedBound,
   reports: ReportServer,
   eraseRows: (query: EraseRows) => Promise<EraseRowsReply>,
+  recordedUntil: RecordedUntil,
 ): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
   const { unflushed, upToDate } = sources;
+  const behind = async (source: ReplaySource, { recordedUntilMs }: ReplayEvents | ReplayFacts) =>
+    recordedUntilMs === undefined ? null : recordedUntil(source, recordedUntilMs);
   const asks: Readonly<Record<string, Ask>> = {
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, sources, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
-    [querySubjects.replayEvents]: (query: ReplayEvents) => replayEvents(engine, query, clock),
-    [querySubjects.replayFacts]: (query: ReplayFacts) => replayFacts(engine, query, clock),
+    [querySubjects.replayEvents]: async (query: ReplayEvents) =>
+      (await behind('messages', query)) ?? replayEvents(engine, query, clock),
+    [querySubjects.replayFacts]: async (query: ReplayFacts) =>
+      (await behind(query.kind, query)) ?? replayFacts(engine, query, clock),
     [querySubjects.eraseRows]: eraseRows,
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };

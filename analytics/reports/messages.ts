@@ -1,7 +1,18 @@
 // The reports of what became of messages, why, and how much was sent, as data (report.ts).
 import { causeSql, whoActsSql } from './error-causes.ts';
 import { percentiles } from './percentiles.ts';
-import { type Report, bucketMsSql, count, derived, key, overMessages, rate, share, shareSql } from './report.ts';
+import {
+  type Report,
+  bucketMsSql,
+  count,
+  derived,
+  key,
+  overMessages,
+  rate,
+  rateSql,
+  share,
+  shareSql,
+} from './report.ts';
 import { conditions } from './tiers.ts';
 
 const ofStatus = (status: string, help: string) => count(status, help, `sumIf(messages, status = '${status}')`);
@@ -99,8 +110,8 @@ export const throughput: Report = {
     accepted,
     submitted,
     count('seconds', 'length of the time of the row', 'seconds'),
-    rate('messages_per_second', 'messages ÷ seconds', 'round(sum(messages) / seconds, 3)'),
-    rate('segments_per_second', 'segments submitted ÷ seconds', 'round(sum(segments_submitted) / seconds, 3)'),
+    rate('messages_per_second', 'messages ÷ seconds, to four digits', rateSql('sum(messages)')),
+    rate('segments_per_second', 'segments submitted ÷ seconds, to four digits', rateSql('sum(segments_submitted)')),
   ],
   reads: ['messages', 'segments_submitted'],
 };

@@ -124,6 +124,7 @@ export type ReportQuery = {
   readonly fromMs: number;
   /** Exclusive. */
   readonly toMs: number;
+  /** As Intl calls it, which may be an older name than that of the client. */
   readonly timeZone: string;
   readonly groupBy: readonly Dimension[];
   readonly filters: Readonly<Partial<Record<Filter, string>>>;
@@ -167,6 +168,10 @@ export const compared = (unit: ColumnUnit, name: string, help: string, ofPeers: 
 
 /** A share as SQL; NULL of nothing. */
 export const shareSql = (part: string, whole: string): string => `if(${whole} = 0, NULL, round(${part} / ${whole}, 4))`;
+
+/** A rate over the time of its row as SQL: four digits that count, and three after the point. Of one message a year, too, it is not 0. */
+export const rateSql = (counted: string): string =>
+  `round(${counted} / seconds, toInt16(least(15, greatest(3, 3 - floor(log10(${counted} / seconds))))))`;
 
 const z = 1.96;
 /** Wilson's bounds of a share at 95 % (Wilson 1927), as SQL. */

@@ -37,7 +37,9 @@ export function reportParameters(report: Report) {
     to: from.describe('Until when, exclusive, in the same forms. Default: the end of the present half hour.'),
     time_zone: textParameter(64)
       .optional()
-      .describe('An IANA name such as `Asia/Kolkata`, whole or half hours from UTC. Default: UTC.'),
+      .describe(
+        'An IANA name such as `Asia/Kolkata`. Hours and days are those of zones that are whole or half hours from UTC. Default: UTC.',
+      ),
     group_by: textParameter(64)
       .optional()
       .describe(
@@ -77,12 +79,15 @@ export type ReportParameters = { readonly [name in TextParameter]?: string | und
   readonly format?: ReportQuery['format'] | undefined;
 };
 
+/** `timeZoneGiven`: the zone as the client calls it, for the answer: of two names of one zone Intl knows one, such as Asia/Calcutta. */
+export type AskedReport = Omit<ReportQuery, 'accountId' | 'livemode'> & { readonly timeZoneGiven: string };
+
 /** What is asked for, without whose it is; or which parameter is wrong. */
 export function reportQueryOf(
   report: Report,
   given: ReportParameters,
   nowMs: number,
-): OrProblem<{ readonly query: Omit<ReportQuery, 'accountId' | 'livemode'> }> {
+): OrProblem<{ readonly query: AskedReport }> {
   const groupBy = dimensionsOf(report, given.group_by);
   if (!Array.isArray(groupBy)) return { ok: false, problem: groupBy as Problem };
   const zone = zoneOf(given.time_zone ?? 'UTC');
@@ -98,8 +103,10 @@ export function reportQueryOf(
   if (groupBy.includes('hour') && toMs - fromMs > hourlyDaysMax * dayMs) {
     return wrong('from', `a report by hour is over at most ${hourlyDaysMax} days: group by day`);
   }
-  if (!isOfHalfHours(zone.zone, fromMs, toMs)) {
-    return wrong('time_zone', 'its days begin at a quarter of an hour of UTC; counts are kept by half hours');
+  const isByTime = groupBy.includes('hour') || groupBy.includes('day');
+  // A default may be the beginning of such a day.
+  if (fromMs % halfHourMs !== 0 || (isByTime && !isOfHalfHours(zone.zone, fromMs, toMs))) {
+    return wrong('time_zone', quarterHours);
   }
   const filters = Object.fromEntries(
     report.filters.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])),
@@ -112,9 +119,13 @@ export function reportQueryOf(
   const chosen = chosenOf(report, given);
   if ('problem' in chosen) return chosen;
   const { format = 'json' } = given;
-  const asked = { report: report.name, fromMs, toMs, timeZone: zone.name, groupBy, filters, ...chosen, format };
-  return { ok: true, query: asked };
+  const zones = { timeZone: zone.name, timeZoneGiven: given.time_zone ?? 'UTC' };
+  return { ok: true, query: { report: report.name, fromMs, toMs, ...zones, groupBy, filters, ...chosen, format } };
 }
+
+const quarterHours =
+  'its hours and days begin at a quarter of an hour of UTC, and counts are kept by half hours: a report in it has `from` and `to` as ' +
+  'times on a whole half hour of UTC, and is grouped by neither hour nor day';
 
 function chosenOf(
   { choice }: Report,
@@ -144,7 +155,7 @@ function dimensionsOf(report: Report, given: string | undefined): readonly Dimen
   return names as Dimension[];
 }
 
-/** The name as Intl writes it, which ClickHouse knows; null when there is no such zone. */
+/** The name as Intl writes it, which ClickHouse knows in any case of letters; null when there is no such zone. */
 function zoneOf(given: string): { readonly name: string; readonly zone: TimeZone } | null {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(given)) return null;
   try {

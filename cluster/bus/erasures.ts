@@ -8,6 +8,7 @@ import { create, merge } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
 import { readEntries } from './read-present.ts';
+import type { FileRewrite } from './rewrite-file.ts';
 
 /** How many of each kind were removed or looked at. */
 export type Counts = Readonly<Record<string, number>>;
@@ -28,6 +29,8 @@ export type Receipt = {
   readonly removed: Counts;
   /** What was left: messages in flight, which end by themselves, and records that this version cannot read. */
   readonly left: Counts;
+  /** Of WEBHOOK_LOG, whose delivered records are deleted without being overwritten. Receipts of former versions have none. */
+  readonly webhookFile?: FileRewrite;
 };
 
 /** `receipt` null: to be carried out, or carried out again. */

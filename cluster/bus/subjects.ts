@@ -131,6 +131,8 @@ export const carrierReportsSubject = 'ask.carriers';
 /** `whl.<account>.<endpoint>`: events of an endpoint that is slow, fails or is disabled, in order. */
 export const parkedSubject = (accountId: string, endpointId: string) => `whl.${accountId}.${endpointId}`;
 export const parkedFilter = 'whl.*.*';
+/** Records of nobody, of no line, that are deleted at once (rewrite-file.ts). */
+export const parkedFiller = 'whl.filler';
 
 /** `whr.<account>.<endpoint>`: events that failed while others of their endpoint succeeded, each with its time. */
 export const retrySubject = (accountId: string, endpointId: string) => `whr.${accountId}.${endpointId}`;

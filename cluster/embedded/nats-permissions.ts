@@ -17,6 +17,7 @@ import {
   otpGuardSubject,
   commandsChangedSubject,
   copiesDeliveredSubject,
+  parkedFiller,
 } from '../bus/subjects.ts';
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics', 'delivery'] as const;
@@ -29,6 +30,8 @@ type Access = {
   readonly remove?: readonly NatsRole[];
   /** Reads and overwrites single records, to erase a subscriber's number (control/erasure). */
   readonly erase?: readonly NatsRole[];
+  /** Fill and delete again, so that the file is written again (bus/rewrite-file.ts). */
+  readonly fill?: readonly NatsRole[];
   /** Move unreadable records to the fallback while DEAD is full, and write nothing else. */
   readonly putInFallback?: readonly NatsRole[];
 };
@@ -59,7 +62,7 @@ const streamAccess: Readonly<Record<Names<typeof streamNames>, Access>> = {
     read: ['analytics', 'delivery', 'control'],
     remove: ['analytics'],
   },
-  WEBHOOK_LOG: { write: ['delivery'], read: ['delivery'], remove: ['delivery'], erase: ['control'] },
+  WEBHOOK_LOG: { write: ['delivery'], read: ['delivery'], remove: ['delivery'], erase: ['control'], fill: ['control'] },
   WEBHOOK_ATTEMPTS: { write: ['delivery'], read: ['control'], erase: ['control'] },
   ORDERS: { write: ['control'], read: ['actors', 'control'], remove: ['control'] },
   // Only the operator reads and removes, and who erases a number.
@@ -157,6 +160,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
         `$JS.API.STREAM.CREATE.${name}`,
         `$JS.API.STREAM.UPDATE.${name}`,
         ...(isOurs(access.write) ? access.subjects : []),
+        ...(isOurs(access.fill) ? [parkedFiller] : []),
         ...(isOurs(access.putInFallback) ? [fallbackFilters[name] ?? ''] : []),
         ...(isOurs(access.read) ? reading(name) : []),
         ...(isOurs(access.remove) ? removing(name) : []),

@@ -113,7 +113,7 @@ runRole('control', async (link) => {
   const events = new Publisher(bus);
   const eraser = startEraser({
     ...{ bus, store: system, clock, dataDir: settings.dataDir },
-    ...{ numbers, cipher },
+    ...{ numbers, cipher, publisher: events },
     events: new EventWriter(events),
     cancellations: cancellations(bus, events, clock),
   });

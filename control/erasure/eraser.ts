@@ -15,6 +15,8 @@ import {
   decodeErasure,
   encodeErasure,
 } from '../../cluster/bus/erasures.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { rewriteFile } from '../../cluster/bus/rewrite-file.ts';
 import { streamOfBucket } from '../../cluster/bus/streams.ts';
 import { untilDone, withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -25,7 +27,11 @@ import type { Store } from '../store/store.ts';
 import { eraseFromDatabase, erasuresInDatabase } from './erase-database.ts';
 import { type EraseStreamsParts, eraseFromStreams } from './erase-streams.ts';
 
-export type EraserParts = EraseStreamsParts & { readonly store: Store; readonly dataDir: string };
+export type EraserParts = EraseStreamsParts & {
+  readonly store: Store;
+  readonly publisher: Publisher;
+  readonly dataDir: string;
+};
 
 export type Eraser = { close(): Promise<void> };
 
@@ -91,12 +97,19 @@ async function carryOut(parts: EraserParts, job: ErasureJob, stopping: AbortSign
   // Before anything is removed: who restores this folder's backup while it runs still knows of it.
   addToErasuresFile(dataDir, job);
   const streams = await eraseFromStreams(parts, job);
+  const webhookFile = await rewriteFile(bus, parts.publisher, clock.nowMs());
   const database = await eraseFromDatabase(store, numbers, job);
   const rows = await eraseRows(parts, job, notBeforeMs, stopping);
   const removed: Counts = { ...rows, ...streams.removed, ...database };
-  const receipt = { finishedAtMs: clock.nowMs(), lookedAt: streams.lookedAt, removed, left: streams.left };
+  const receipt = { finishedAtMs: clock.nowMs(), lookedAt: streams.lookedAt, removed, left: streams.left, webhookFile };
   const { id, accountId, by } = job;
-  const detail = { account: accountId, removed, looked_at: streams.lookedAt, left: streams.left };
+  const detail = {
+    account: accountId,
+    removed,
+    looked_at: streams.lookedAt,
+    left: streams.left,
+    webhook_file: webhookFile.result,
+  };
   await noteForAudit(bus, { action: 'number.erased', target: id, detail, by }, clock);
   await setReceipt(bus, id, receipt);
   log.info({ id, removed }, 'a number was erased');

@@ -12,7 +12,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
 import { streamNames, streamOfBucket } from '../../cluster/bus/streams.ts';
-import { streamOfDeadSubject } from '../../cluster/bus/subjects.ts';
+import { parkedFiller, streamOfDeadSubject } from '../../cluster/bus/subjects.ts';
 import { readLater } from '../../cluster/bus/later.ts';
 
 export type Held = {
@@ -54,6 +54,7 @@ function read(stream: string, record: StoredMsg, cipher: BodyCipher): HeldNumber
     if (later.subject.startsWith('mt.')) return ofMessage(data);
     return later.subject.endsWith('.in') ? nothing : { held: receipt(data, storedMs), message: null };
   }
+  if (subject === parkedFiller) return nothing;
   if (stream === streamNames.webhookLog) return ofWebhook(data, storedMs, accountIn(subject));
   if (stream === streamNames.webhookAttempts) return ofAttempts(record, cipher);
   if (stream === streamNames.facts) return ofFact(data, storedMs);

@@ -50,6 +50,8 @@ export type ReplayPage = {
 
 type Parts = { readonly bus: Bus; readonly clock: Clock };
 type Time = { readonly sinceMs: number; readonly untilMs: number };
+/** `recordedUntilMs`: only when all that happened until then is in the event store. */
+type Asked = Time & { readonly recordedUntilMs?: number };
 
 const typesOfFacts: { readonly [Kind in Fact['kind']]: readonly WebhookEventType[] } = webhookTypesOfFacts;
 const kindsOfFacts = Object.keys(typesOfFacts) as Fact['kind'][];
@@ -76,10 +78,10 @@ export function placeAfter(endpoint: WebhookEndpoint, { source }: ReplayPlace): 
 export async function readPage(
   parts: Parts,
   endpoint: WebhookEndpoint,
-  { sinceMs, untilMs }: Time,
+  { sinceMs, untilMs, recordedUntilMs }: Asked,
   place: ReplayPlace,
 ): Promise<ReplayPage | Unavailable> {
-  const time = { sinceMs, untilMs };
+  const time = { sinceMs, untilMs, ...(recordedUntilMs === undefined ? {} : { recordedUntilMs }) };
   if (place.source === 'messages') {
     const reply = await askForMessages(parts, endpoint, { ...time, afterMessageId: place.after });
     if (reply.result !== 'found') return reply;
@@ -93,6 +95,21 @@ export async function readPage(
   if (reply.result !== 'found') return reply;
   const next = reply.next === null ? null : { source, after: reply.next };
   return { result: 'found', items: reply.facts.flatMap(itemOfFact), next };
+}
+
+/** The first page of each source, when all that happened until `recordedUntilMs` is recorded. */
+export async function readFirstPages(
+  parts: Parts,
+  endpoint: WebhookEndpoint,
+  asked: Asked,
+): Promise<readonly ReplayPage[] | Unavailable> {
+  const pages: ReplayPage[] = [];
+  for (const place of firstPlacesOf(endpoint)) {
+    const page = await readPage(parts, endpoint, asked, place);
+    if (page.result !== 'found') return page;
+    pages.push(page);
+  }
+  return pages;
 }
 
 /** One event. `not_searched`: the time was too long, or had too many events, for it to be searched to its beginning. */

@@ -2,6 +2,7 @@
 // have the webhook-id they had. What there is to send is read page by page (replay-pages.ts); how far a replay is, is
 // stored after each page (replay-records.ts), and the process that delivers next goes on there.
 import type { KV } from '@nats-io/kv';
+import type { Unavailable } from '../../../analytics/contract.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { WebhookEndpointId } from '../../../model/ids.ts';
@@ -22,6 +23,7 @@ import {
   findEvent,
   firstPlacesOf,
   placeAfter,
+  readFirstPages,
   readPage,
 } from './replay-pages.ts';
 import { type Replay, ReplayRecords } from './replay-records.ts';
@@ -87,6 +89,7 @@ export class Replays {
 
   async #sendOne(endpoint: WebhookEndpoint, asked: Parameters<typeof findEvent>[2]): Promise<ReplayAnswer> {
     const found = await findEvent(this.#parts, endpoint, asked);
+    if (found === 'not_found') return (await this.#isBehind(endpoint, asked)) ?? { ok: false, why: found };
     if (typeof found === 'string') return { ok: false, why: found };
     if (!this.#parts.delivery.canStore(endpoint.accountId)) return { ok: false, why: 'unavailable' };
     // The answer waits for it: no endpoint is waited for.
@@ -94,19 +97,29 @@ export class Replays {
     return this.#stopping.signal.aborted ? { ok: false, why: 'unavailable' } : { ok: true, events: 1 };
   }
 
+  /** An event that is not found may wait to be recorded; null: it does not. */
+  async #isBehind(endpoint: WebhookEndpoint, { untilMs }: { readonly untilMs: number }): Promise<ReplayAnswer | null> {
+    const recordedUntilMs = Math.min(untilMs, this.#parts.clock.nowMs());
+    const moment = { sinceMs: recordedUntilMs - 1, untilMs: recordedUntilMs };
+    const pages = await readFirstPages(this.#parts, endpoint, { ...moment, recordedUntilMs });
+    return 'why' in pages ? refusedBy(pages) : null;
+  }
+
   async #beginTime(
     endpoint: WebhookEndpoint,
     { accountId, endpointId, sinceMs, untilMs }: ReplayRequest,
   ): Promise<{ readonly answer: ReplayAnswer; readonly replay: Replay | null }> {
-    const places = firstPlacesOf(endpoint);
-    const [place] = places;
+    const [place] = firstPlacesOf(endpoint);
     if (place === undefined) return { answer: { ok: true, events: 0 }, replay: null };
-    const pages: ReplayPage[] = [];
-    for (const each of places) {
-      const page = await readPage(this.#parts, endpoint, { sinceMs, untilMs }, each);
-      if (page.result !== 'found') return { answer: { ok: false, why: 'unavailable' }, replay: null };
-      pages.push(page);
+    const { clock } = this.#parts;
+    const asked = { sinceMs, untilMs, recordedUntilMs: Math.min(untilMs, clock.nowMs()) };
+    const giveUpAtMs = clock.monotonicMs() + limits.delivery.replayWaitMs;
+    let pages = await readFirstPages(this.#parts, endpoint, asked);
+    while ('why' in pages && pages.why === 'behind' && clock.monotonicMs() < giveUpAtMs) {
+      await clock.sleep(limits.delivery.replayAskAgainMs);
+      pages = await readFirstPages(this.#parts, endpoint, asked);
     }
+    if ('why' in pages) return { answer: refusedBy(pages), replay: null };
     const replay: Replay = { endpointId, accountId, sinceMs, untilMs, place };
     // One whose begin was not answered in time may be stored.
     if (!(await this.#records.begin(replay))) {
@@ -193,3 +206,6 @@ export class Replays {
     signal.removeEventListener('abort', stop);
   }
 }
+
+const refusedBy = ({ why, behindMs }: Unavailable): ReplayAnswer =>
+  why === 'behind' ? { ok: false, why, behindMs: behindMs ?? null } : { ok: false, why: 'unavailable' };

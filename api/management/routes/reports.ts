@@ -45,11 +45,12 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
     async handle({ parts: { bus }, principal, account: { accountId }, query: given }) {
       const read = reportQueryOf(report, given as ReportParameters, systemClock.nowMs());
       if (!read.ok) return read;
-      const query: ReportQuery = { ...read.query, accountId, livemode: principal.livemode };
+      const { timeZoneGiven, ...rest } = read.query;
+      const query: ReportQuery = { ...rest, accountId, livemode: principal.livemode };
       const answer = await runReport(bus, query);
       if ('problem' in answer) return answer;
       const { format } = query;
-      const stream = format === 'json' ? enveloped(query, answer.octets) : answer.octets;
+      const stream = format === 'json' ? enveloped(query, timeZoneGiven, answer.octets) : answer.octets;
       const fileName = format === 'json' ? null : `${report.name}.${format}`;
       return { stream, contentType: contentTypes[format], fileName };
     },
@@ -132,13 +133,17 @@ function dropRest(connection: Bus['connection'], subject: string, last: ReportPa
 }
 
 /** What was asked for, with defaults filled in, and the rows under `data`. */
-async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* enveloped(
+  query: ReportQuery,
+  timeZoneGiven: string,
+  octets: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   const head = JSON.stringify({
     object: 'report',
     report: query.report,
     from: new Date(query.fromMs).toISOString(),
     to: new Date(query.toMs).toISOString(),
-    time_zone: query.timeZone,
+    time_zone: timeZoneGiven,
     group_by: query.groupBy,
     livemode: query.livemode,
     ...chosenIn(query),

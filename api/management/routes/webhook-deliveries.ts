@@ -16,6 +16,7 @@ import {
 import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attempts/read-attempts.ts';
 import { type StoredWebhook, findWebhook } from '../../../control/store/webhook-endpoints.ts';
 import type { EventId } from '../../../model/ids.ts';
+import { subscribesTo, webhookTestType, webhookTypesOfEndpoints } from '../../../model/webhook-endpoint.ts';
 import { momentOf } from '../../../model/moment.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -72,8 +73,8 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     params: idParams,
     body: replayBody,
     answer: { status: 202, description: 'They are being sent.', schema: replayed },
-    problems: ['replay_running', 'webhooks_unavailable', 'webhooks_busy'],
-    handle: (context) => ofOwn(context, (of) => replay(context, of)),
+    problems: ['replay_running', 'recording_behind', 'webhooks_unavailable', 'webhooks_busy'],
+    handle: (context) => ofOwn(context, (of, webhook) => replay(context, of, webhook)),
   }),
 ];
 
@@ -129,15 +130,21 @@ function askedOf(query: z.infer<typeof attemptsQuery>): Asked | { readonly probl
 async function replay(
   context: HandlerContext<z.infer<typeof replayBody>, unknown, unknown>,
   of: EndpointOf,
+  webhook: StoredWebhook,
 ): Promise<HandlerResult> {
   const wanted = wantedOf(context.body, context.parts.store.clock.nowMs());
   if ('problem' in wanted) return wanted;
   const answer = await ask<ReplayAnswer>(context, webhookSubjects.replay, { ...of, ...wanted });
   if ('problem' in answer) return answer;
-  if (answer.ok) return { body: { object: 'webhook_replay', webhook: of.endpointId, events: answer.events } };
+  if (answer.ok) {
+    const left = webhookTypesOfEndpoints.filter((type) => subscribesTo(webhook, type));
+    return {
+      body: { object: 'webhook_replay', webhook: of.endpointId, events: answer.events, not_replayed: left },
+    };
+  }
   switch (answer.why) {
     case 'not_found':
-      return { problem: problem(404, 'not_found', 'this endpoint had no such event in the time that events are kept') };
+      return { problem: problem(404, 'not_found', notInHistory) };
     case 'running':
       return {
         problem: problem(409, 'replay_running', 'an earlier replay to this endpoint still runs: wait for its end'),
@@ -149,11 +156,25 @@ async function replay(
           'the history is too long for the search: say with since and until when it happened',
         ),
       };
+    case 'behind':
+      return { problem: behind(answer.behindMs) };
     case 'unavailable':
       return unavailable;
     default:
-      return unreachable(answer.why);
+      return unreachable(answer);
   }
+}
+
+const notInHistory =
+  'this endpoint had no such event in the time that events are kept; ' +
+  `events of ${webhookTypesOfEndpoints.join(', ')} and ${webhookTestType} are not kept`;
+
+/** `behindMs` null: nobody knows, because no node records at the moment. */
+function behind(behindMs: number | null): Problem {
+  const seconds = Math.max(1, Math.ceil((behindMs ?? 0) / 1_000));
+  const by = behindMs === null ? '' : ` by ${seconds} s`;
+  const detail = `recording is behind${by}, so events of the time asked for would be left out: ask again, or for a time with an earlier \`until\``;
+  return problem(503, 'recording_behind', detail, Math.min(seconds, limits.webhooks.replayRetryAfterSMax));
 }
 
 type Wanted = Omit<ReplayRequest, keyof EndpointOf>;

@@ -8,6 +8,7 @@ import {
   webhookEventTypes,
   webhookOrderings,
   webhookTestType,
+  webhookTypesOfEndpoints,
 } from '../../../model/webhook-endpoint.ts';
 import { momentOf, whyNoMoment, withPlus } from '../../../model/moment.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -206,6 +207,12 @@ export const replayed = z
       .int()
       .nullable()
       .describe('How many are sent again, under the `webhook-id` each had. Null: more than were counted at once.'),
+    not_replayed: z
+      .array(z.enum(webhookTypesOfEndpoints))
+      .describe(
+        'Types that the endpoint subscribes to and that are not sent again, because they are not in the history of messages: ' +
+          '`health` of `GET /v1/webhooks/{id}` says how the endpoint they are about fails at the moment, and the audit log when it was disabled.',
+      ),
   })
   .openapi('WebhookReplay');
 

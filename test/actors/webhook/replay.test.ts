@@ -83,7 +83,7 @@ async function replay(
   // Earlier ones may still be on their way, and the event store of a busy machine late.
   return until('no other replay', async () => {
     const said = await answer();
-    const isLater = 'busy' in said || (!said.ok && (said.why === 'running' || said.why === 'unavailable'));
+    const isLater = 'busy' in said || (!said.ok && ['running', 'unavailable', 'behind'].includes(said.why));
     return isLater ? null : said;
   });
 }

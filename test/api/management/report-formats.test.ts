@@ -67,6 +67,32 @@ async function rowsOf(octets: Uint8Array, format: Format): Promise<readonly Row[
 
 const types = { csv: 'text/csv; charset=utf-8', parquet: 'application/vnd.apache.parquet' } as const;
 
+test.each(['Asia/Kolkata', 'Asia/Calcutta', 'asia/kolkata', 'Europe/Kyiv', 'Asia/Kathmandu'])(
+  'a report names the time zone as the client does: %s',
+  async (zone) => {
+    const asked = `/v1/reports/delivery?from=2026-10-22T00:00:00Z&to=2026-10-25T00:00:00Z&time_zone=${zone}`;
+    const { status, body } = await callStore(api, 'GET', asked);
+    expect([status, body.time_zone]).toEqual([200, zone]);
+    const [{ messages: found }] = body.data;
+    const [{ messages: expected }] = (await callStore(api, 'GET', asked.replace(zone, 'UTC'))).body.data;
+    expect([found > 0, found]).toEqual([true, expected]);
+  },
+);
+
+test('a report of a long time has the rate of a single message, to four digits', async () => {
+  const { body } = await callStore(
+    api,
+    'GET',
+    '/v1/reports/throughput?from=2026-01-01&to=2026-10-29&group_by=carrier,sender&category=otp',
+  );
+  expect(body.data.length).toBeGreaterThan(1);
+  for (const row of body.data) {
+    expect([row.sender, row.messages_per_second > 0]).toEqual([row.sender, row.messages > 0]);
+    expect(row.messages_per_second).toBeCloseTo(row.messages / row.seconds, 8);
+    expect(row.segments_per_second).toBeCloseTo(row.segments_submitted / row.seconds, 8);
+  }
+});
+
 test.each(reports)('$name is a CSV and a Parquet file with the same rows', async (report) => {
   const { name } = report;
   const path = `/v1/reports/${name}?${range}&group_by=${groupingOf(report)}`;

@@ -10,6 +10,7 @@ import { PermissionViolationError, nkeyAuthenticator, nkeys } from '@nats-io/tra
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
+import { parkedFiller } from '../../../cluster/bus/subjects.ts';
 import { publicKeyOf, seedAuthenticator } from '../../../cluster/bus/nkeys.ts';
 import { natsUrl, type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
@@ -114,6 +115,13 @@ test('control puts a decision it cannot read into DEAD, and publishes nothing el
     'publish mo.alpha.decided',
     'publish mo.alpha.in',
   ]);
+});
+
+test('control writes fillers into WEBHOOK_LOG, and nobody else does; delivery, which writes lines, may', async () => {
+  for (const role of ['ingress', 'actors', 'analytics'] as const)
+    expect([...(await forbidden(role, { publish: [parkedFiller] }))]).toEqual([`publish ${parkedFiller}`]);
+  const publish = [parkedFiller, 'whl.acc.whe', 'whr.acc.whe'];
+  expect([...(await forbidden('control', { publish }))].sort()).toEqual(['publish whl.acc.whe', 'publish whr.acc.whe']);
 });
 
 /** A subject that a filter of a stream stores. */
