@@ -14,7 +14,7 @@ import { AccountRates, paceOf } from '../platform/gcra.ts';
 
 /** Of a gate, or of the guard against fraud with its figures: rule, statistic and threshold. */
 export type AuditedRefusal = Pick<Refusal, 'field' | 'registry'> & {
-  readonly code: RefusalCode | 'otp_blocked' | 'otp_challenge';
+  readonly code: RefusalCode | 'otp_blocked' | 'otp_challenge' | 'otp_destination_not_allowed';
   readonly figures?: string;
 };
 

@@ -121,17 +121,23 @@ export const problemCatalogue = {
   ),
 
   // one-time passwords
+  otp_destination_not_allowed: owner(422, 'The account sends no codes to this number').fix(
+    'Send codes to numbers that begin as `detail` says only; `PATCH /v1/otp-guard` changes the account’s `destinations`.',
+  ),
+  otp_already_verified: client(409, 'The code was entered before').fix(
+    'A code counts once, for the request that entered it first: treat the user as not confirmed, or start a new one.',
+  ),
   otp_locked: client(429, 'Too many failed guesses').fix(
     'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile.',
   ),
   otp_rate_limited: client(429, 'Too many one-time passwords').fix(
-    'A limit of sends, verifications or wrong guesses is reached; `detail` says which one. Try again after the seconds in `Retry-After`; a user who asked too often waits, too.',
+    'A limit of sends, verifications or wrong guesses is reached; `limit` says which one. Try again after the seconds in `Retry-After`; a user who asked too often waits, too.',
   ),
   otp_pending_limit: client(429, 'Too many codes wait for this number').fix(
     'Two codes of one purpose may wait for a number. Send one of them again, cancel one, or wait for the seconds in `Retry-After`.',
   ),
   otp_blocked: client(429, 'Codes to these numbers are blocked for a while').fix(
-    'The guard against fraud has blocked them (`GET /v1/otp-guard/blocks`); `Retry-After` says when it ends. Offer your user another way. Numbers that are blocked wrongly: release them, or put them on the safe list.',
+    'The guard against fraud has blocked them; `guard` says by which rule and which numbers (`GET /v1/otp-guard/blocks`), `Retry-After` says when it ends. Offer your user another way. Numbers that are blocked wrongly: release them, or put them on the safe list.',
   ),
   otp_challenge: client(429, 'A challenge has to be passed first').fix(
     'Let your user solve a challenge, such as a CAPTCHA, and repeat the request with `challenge_passed: true`; without one, wait for the seconds in `Retry-After`.',

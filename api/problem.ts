@@ -2,6 +2,7 @@
 // id. Shared by the hot routes and the management API; it depends on neither server.
 import type { AcceptanceRefusal } from '../acceptance/refusal.ts';
 import { problemCatalogue } from './problem-catalogue.ts';
+import type { ProblemFacts } from './problem-facts.ts';
 import { limits } from '../platform/limits.ts';
 import type { Refusal } from '../policy/contract.ts';
 
@@ -17,6 +18,8 @@ export type Problem = {
   readonly errors: readonly FieldProblem[];
   /** `Retry-After` in seconds; null when a retry can be immediate or never helps. */
   readonly retryAfterS: number | null;
+  /** Members of its own, where a program needs more than the code. */
+  readonly facts?: ProblemFacts;
 };
 
 /** What was asked for, or why there is none. */
@@ -86,14 +89,21 @@ export function problemBody(of: Problem, requestId: string): string {
     code: of.code,
     detail: of.detail,
     errors: of.errors,
+    ...of.facts,
     request_id: requestId,
   });
 }
 
 const retryAfterS = 5;
 
+/** A refusal of a gate whose fields a route may have given names of its own. */
+type FieldRefusal = Pick<Refusal, 'code' | 'detail' | 'othersNotNamed'> & {
+  readonly field: string | null;
+  readonly others?: readonly Pick<FieldProblem, 'field' | 'detail'>[];
+};
+
 /** A refusal of a gate: policy has no status codes, the catalogue has them. */
-export function problemOfRefusal({ code, field, detail, others = [], othersNotNamed = 0 }: Refusal): Problem {
+export function problemOfRefusal({ code, field, detail, others = [], othersNotNamed = 0 }: FieldRefusal): Problem {
   if (field !== null) {
     const wrong = [{ field, detail }, ...others].map((each) => ({ ...each, code }));
     return problemOfFields(wrong, wrong.length + othersNotNamed) as Problem;

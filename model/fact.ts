@@ -3,7 +3,7 @@
 // one. None has a code, its hash or a text.
 import type { ClickClass } from './click-class.ts';
 import { type EventId, type MessageId, type OtpId, eventIdOf } from './ids.ts';
-import { type Otp, type OtpEndReason, type OtpNumber, type OtpStatus, statusOf } from './otp.ts';
+import { type Otp, type OtpEndReason, type OtpNumber, type OtpStatus, endReasonOf, statusOf } from './otp.ts';
 
 type FactBase = {
   /** The same for the same thing, however often it is published. */
@@ -94,7 +94,7 @@ export function otpFactsOf(
     id: otp.id,
     to: to ?? '',
     status: otp.status,
-    reason: reasonOf(otp),
+    reason: endReasonOf(otp),
     purpose: otp.purpose,
     language: otp.language,
     ownCode: otp.ownCode,
@@ -121,14 +121,9 @@ export function endOfTime(fact: OtpFact, isUndelivered: boolean): OtpFact {
     version: fact.version + 1,
     atMs: fact.expiresAtMs,
     status: hasFailed ? 'failed' : status,
-    reason: hasFailed ? 'delivery_failed' : reasonOf({ status, reason: null }),
+    reason: hasFailed ? 'delivery_failed' : endReasonOf({ status, reason: null }),
     endedAtMs: fact.expiresAtMs,
   };
-}
-
-function reasonOf({ status, reason }: Pick<Otp, 'status' | 'reason'>): OtpEndReason | null {
-  if (status === 'failed') return reason;
-  return status === 'max_attempts_reached' || status === 'expired' ? status : null;
 }
 
 /** An end has one id, however it was published; a send has one for each message. */

@@ -1,14 +1,18 @@
-// The text of a one-time password: the language's words, then at most one line that a phone reads by itself. Both such
-// lines want the end of the message, so a request names one of them.
+// The text of a one-time password: the language's words or a template's, then at most one line that a phone reads by itself.
+// Both such lines want the end of the message, so a request names one of them.
 
 /** The text of a language, with {code} and, where it is shown, {brand}. */
 export type OtpText = { readonly plain: string; readonly branded: string };
 /** By language: `en`, `bn`. */
 export type OtpTexts = Readonly<Record<string, OtpText>>;
 
-export type OtpWording = {
+export type OtpWording = OtpAutofill & {
   readonly language: string;
   readonly brand: string | null;
+};
+
+/** What lets a phone fill in the code. */
+export type OtpAutofill = {
   /**
    * WebOTP and Safari: the last line `@example.com #493817` (https://wicg.github.io/sms-one-time-codes). The host of the
    * page; of frames only the top one is supported.
@@ -28,9 +32,18 @@ export function otpLanguage(texts: OtpTexts, asked: string): string | null {
 }
 
 /** The language must be one of the texts. */
-export function otpText(texts: OtpTexts, { language, brand, domain, appHash }: OtpWording, code: string): string {
+export function otpText(texts: OtpTexts, wording: OtpWording, code: string): string {
+  const { language, brand } = wording;
   const { plain, branded } = texts[language] as OtpTexts[string];
   const words = (brand === null ? plain : branded).replace('{code}', () => code).replace('{brand}', () => brand ?? '');
-  if (domain !== null) return `${words}\n@${domain} #${code}`;
-  return appHash === null ? words : `<#> ${words}\n${appHash}`;
+  const { before, after } = aroundText(wording, code);
+  return `${before}${words}${after}`;
 }
+
+/** What the text of a code has before and after its words. */
+export function aroundText({ domain, appHash }: OtpAutofill, code: string): { before: string; after: string } {
+  if (domain !== null) return { before: '', after: `\n@${domain} #${code}` };
+  return appHash === null ? nothing : { before: '<#> ', after: `\n${appHash}` };
+}
+
+const nothing = { before: '', after: '' };

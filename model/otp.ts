@@ -21,8 +21,9 @@ export type OtpFailure = (typeof otpFailures)[number];
 export const otpFailReasons = [...otpFailures, 'delivery_failed'] as const;
 export type OtpFailReason = (typeof otpFailReasons)[number];
 
-/** Why an OTP ended without being verified. */
-export type OtpEndReason = OtpFailReason | 'expired' | 'max_attempts_reached';
+/** Why an OTP ended without being verified or canceled. */
+export const otpEndReasons = [...otpFailReasons, 'expired', 'max_attempts_reached'] as const;
+export type OtpEndReason = (typeof otpEndReasons)[number];
 
 /** One message with the code. */
 export type OtpSend = { readonly messageId: MessageId; readonly atMs: number };
@@ -87,6 +88,12 @@ export function statusOf(otp: Pick<Otp, 'status' | 'expiresAtMs' | 'attempts'>, 
   if (otp.status !== 'pending') return otp.status;
   if (otp.attempts >= otpAttemptsMax) return 'max_attempts_reached';
   return nowMs >= otp.expiresAtMs ? 'expired' : 'pending';
+}
+
+/** Null of one that waits, was verified or was canceled. */
+export function endReasonOf({ status, reason }: Pick<Otp, 'status' | 'reason'>): OtpEndReason | null {
+  if (status === 'failed') return reason;
+  return status === 'max_attempts_reached' || status === 'expired' ? status : null;
 }
 
 export function attemptsRemaining({ attempts }: Pick<Otp, 'attempts'>): number {

@@ -48,13 +48,24 @@ export type Principal = {
   };
 };
 
+/**
+ * A template and its values. `before` and `after`: what a phone reads by itself around the text of a one-time password
+ * (model/otp-text.ts), which no template can have.
+ */
+export type SmsTemplate = {
+  readonly id: string;
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly before?: string;
+  readonly after?: string;
+};
+
 /** What is to be sent: the ingress has checked the types, and nothing else. */
 export type SmsRequest = {
   readonly to: string;
   readonly from: string;
   /** The text; empty when a template is named. */
   readonly message: string;
-  readonly template?: { readonly id: string; readonly variables: Readonly<Record<string, unknown>> } | null;
+  readonly template?: SmsTemplate | null;
   readonly category: Category;
   readonly encoding: 'auto' | Encoding;
   /** Replaces characters outside GSM-7 by look-alikes, if the whole text then fits GSM-7. */

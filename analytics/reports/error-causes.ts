@@ -81,6 +81,7 @@ export const errorCauses: Readonly<Record<string, Cause>> = {
   do_not_disturb_unknown: fixedBy('operator', 'The do-not-disturb registry cannot be read'),
   quiet_hours: fixedBy('client', 'Outside of the allowed hours'),
   no_route: fixedBy('operator', 'No carrier takes this message'),
+  otp_destination_not_allowed: fixedBy('owner', 'The account sends no codes to this number'),
   otp_blocked: fixedBy('client', 'Codes to these numbers are blocked for a while'),
   otp_challenge: fixedBy('client', 'A challenge has to be passed first'),
   validity_passed: fixedBy('operator', 'It could not be submitted within its validity'),

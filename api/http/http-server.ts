@@ -14,7 +14,7 @@ import { refuseSlowBodies } from './read-body.ts';
 /** Answers its exchange. Reads `req` before it returns. */
 export type Route = (exchange: Exchange, req: HttpRequest) => void;
 
-type OtpRoute = 'startOtp' | 'verifyOtp' | 'resendOtp' | 'cancelOtp' | 'getOtp';
+type OtpRoute = 'startOtp' | 'verifyOtp' | 'resendOtp' | 'cancelOtp' | 'getOtp' | 'listOtps';
 /** `redirect`: GET /r/{code}, and every other path below /r, a short link. */
 type RouteName =
   | 'sendSms'
@@ -59,6 +59,7 @@ export async function openHttpServer(
   read('/v1/sms/:id', on('GET /v1/sms/{id}', withoutQuery(routes.getSms)));
   app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', withoutQuery(routes.cancelSms)));
   app.post('/v1/otp', on('POST /v1/otp', withoutQuery(routes.startOtp)));
+  read('/v1/otp', on('GET /v1/otp', routes.listOtps));
   app.post('/v1/otp/:id/verify', on('POST /v1/otp/{id}/verify', withoutQuery(routes.verifyOtp)));
   app.post('/v1/otp/:id/resend', on('POST /v1/otp/{id}/resend', withoutQuery(routes.resendOtp)));
   app.post('/v1/otp/:id/cancel', on('POST /v1/otp/{id}/cancel', withoutQuery(routes.cancelOtp)));

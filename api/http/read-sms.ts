@@ -1,10 +1,11 @@
 // GET /v1/sms/{id} and GET /v1/sms: passes the query to the event store and its answer to the client. A key sees only
 // messages of its account and mode; everything else is "not found", so that ids reveal nothing.
 import type { HttpRequest } from 'uWebSockets.js';
+import { type OtpParts, ownerOf } from '../../acceptance/otp/send.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { GetMessageReply, ListMessages, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { isMessageId } from '../../model/ids.ts';
+import { type OtpId, isMessageId } from '../../model/ids.ts';
 import { type Category, categories } from '../../model/message.ts';
 import { momentOf, noSuchMoment, withPlus } from '../../model/moment.ts';
 import { isMessageStatus, messageStatuses } from '../../model/status.ts';
@@ -25,7 +26,9 @@ type ReadSmsParts = {
   readonly cipher: BodyCipher;
 };
 
-export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
+type GetSmsParts = ReadSmsParts & Pick<OtpParts, 'otps' | 'clock'>;
+
+export function getSms(parts: GetSmsParts, exchange: Exchange, req: HttpRequest): void {
   const id = req.getParameter(0) ?? '';
   const principal = readerOf(parts, exchange, req);
   if (principal === null) return;
@@ -33,9 +36,25 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
     if (!isMessageId(id)) return exchange.refuse(messageNotFound);
     const reply = await parts.queries.get({ accountId: principal.account.accountId, messageId: id });
     const found = foundMessage(reply, principal, statusUnavailable);
-    if ('code' in found) exchange.refuse(found);
-    else exchange.json(200, JSON.stringify(shapeOf(parts, found.message)));
+    if ('code' in found) return exchange.refuse(found);
+    const { message } = found;
+    const ofOtp = message.category === 'otp' ? { otp_id: await otpIdOfMessage(parts, principal, message) } : {};
+    exchange.json(200, JSON.stringify({ ...shapeOf(parts, message), ...ofOtp }));
   });
+}
+
+const otpKeptMs = limits.otp.ttlSecondsMax * 1_000 + limits.otp.keptMs;
+
+/** Of which one-time password it is, as far as the record of its number knows: for an hour after its end. */
+async function otpIdOfMessage(
+  { otps, clock }: GetSmsParts,
+  principal: Principal,
+  { id, to, acceptedAtMs }: MessageView,
+): Promise<OtpId | null> {
+  if (clock.nowMs() - acceptedAtMs > otpKeptMs) return null;
+  const owner = ownerOf(principal);
+  const number = await otps.read(owner, otps.placeOf(owner, to));
+  return number?.otps.find(({ sends }) => sends.some(({ messageId }) => messageId === id))?.id ?? null;
 }
 
 type FoundMessage = Extract<GetMessageReply, { readonly result: 'found' }>;

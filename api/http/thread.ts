@@ -54,7 +54,7 @@ import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { OtpStore } from '../../acceptance/otp/store.ts';
 import { CancelOtp, ResendOtp } from './otp/change-otp.ts';
 import { OtpRates } from './otp/otp-rates.ts';
-import { getOtp } from './otp/read-otp.ts';
+import { getOtp, listOtps } from './otp/read-otp.ts';
 import { StartOtp } from './otp/start-otp.ts';
 import { VerifyOtp } from './otp/verify-otp.ts';
 import { placesOf } from './places.ts';
@@ -188,13 +188,14 @@ async function startThread(data: ThreadData) {
       sendSms: (exchange, req) => new SendSms(sending, exchange, req).proceed(),
       sendBatch: (exchange, req) => new SendBatch(sending, exchange, req).proceed(),
       cancelSms: (exchange, req) => cancelSms(canceling, exchange, req),
-      getSms: (exchange, req) => getSms(sending, exchange, req),
+      getSms: (exchange, req) => getSms(otp, exchange, req),
       listSms: (exchange, req) => listSms(sending, exchange, req),
       startOtp: (exchange, req) => new StartOtp(otp, exchange, req).proceed(),
       verifyOtp: (exchange, req) => new VerifyOtp(otp, exchange, req).proceed(),
       resendOtp: (exchange, req) => new ResendOtp(otp, exchange, req).proceed(),
       cancelOtp: (exchange, req) => new CancelOtp(otp, exchange, req).proceed(),
       getOtp: (exchange, req) => getOtp(otp, exchange, req),
+      listOtps: (exchange, req) => listOtps(otp, exchange, req),
       redirect: (exchange, req) => redirect(redirecting, exchange, req),
       live: (exchange) => exchange.json(200, '{"status":"ok"}'),
       ready: (exchange) => answerReady(exchange, readiness(health)),

@@ -1,15 +1,37 @@
 // Warnings at the start about settings that are allowed but rarely intended: embedded servers that every machine would
-// have for itself, and HTTP ports that others on the network can use. control/projection/owner.ts refuses a control
+// have for itself, HTTP ports that others on the network can use, and hedging without a second carrier. control/projection/owner.ts refuses a control
 // role with the wrong database.
 import type { Configuration } from '../../config/configuration.ts';
 import type { Settings } from '../../config/settings.ts';
 import { isLoopback } from '../../config/loopback.ts';
 
-export function startWarnings(settings: Settings, { ingress }: Pick<Configuration, 'ingress'>): string[] {
+type Warned = Pick<Configuration, 'ingress'> & Hedged;
+
+export function startWarnings(settings: Settings, { ingress, ...configuration }: Warned): string[] {
   return [
+    ...nothingToHedgeWith(settings, configuration),
     ...historyOfItsOwn(settings),
     ...openHttpServer(settings, ingress.trustedProxies),
     ...plainConnections(settings),
+  ];
+}
+
+type Hedged = Pick<Configuration, 'otp' | 'routes'> & {
+  readonly carriers: readonly Pick<Configuration['carriers'][number], 'name' | 'classes' | 'simulate'>[];
+  readonly routing: Pick<Configuration['routing'], 'fallback'>;
+};
+
+/** Simulated carriers alone need no second one: the demo has none, and says nothing. */
+function nothingToHedgeWith({ roles }: Settings, { otp, carriers, routes, routing }: Hedged): string[] {
+  if (!roles.includes('ingress') || !otp.hedging.enabled || carriers.every(({ simulate }) => simulate !== null))
+    return [];
+  const able = new Set(carriers.filter(({ classes }) => classes.includes('otp')).map(({ name }) => name));
+  const ofRoutes = routes.filter(({ classes }) => classes.length === 0 || classes.includes('otp'));
+  const hasSecond = ofRoutes.some((route) => route.carriers.filter((name) => able.has(name)).length > 1);
+  if (hasSecond || (able.size > 1 && routing.fallback.some((name) => able.has(name)))) return [];
+  return [
+    'otp.hedging is enabled, and no one-time password has a second carrier: name it in routing.fallback, or two carriers in a ' +
+      'route (docs/otp.md, Hedging)',
   ];
 }
 

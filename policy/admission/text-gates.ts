@@ -9,7 +9,7 @@ import { segmentUnits } from '../../model/text/segment-capacity.ts';
 import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
 import { perObject } from '../../platform/per-object.ts';
-import type { Principal, Refusal, SmsRequest, ApprovedTemplate } from '../contract.ts';
+import type { ApprovedTemplate, Principal, Refusal, SmsRequest, SmsTemplate } from '../contract.ts';
 import type { Category } from '../../model/message.ts';
 import { type CompiledTemplate, compileTemplate } from './template/template.ts';
 
@@ -103,7 +103,7 @@ const compiledOf = perObject<ApprovedTemplate, CompiledTemplate>(compileTemplate
 export function templateGate(principal: Principal, request: SmsRequest): TemplateVerdict {
   const { account } = principal;
   const { template, category } = request;
-  if (template != null) return rendered(account.templates?.find(template.id), template.variables, category);
+  if (template != null) return rendered(account.templates?.find(template.id), template, category);
   if (account.requireTemplate === undefined || !account.requireTemplate.includes(category)) {
     return { ok: true, text: request.message, templateId: null };
   }
@@ -121,7 +121,7 @@ export function templateGate(principal: Principal, request: SmsRequest): Templat
 
 function rendered(
   approved: ApprovedTemplate | undefined,
-  variables: Readonly<Record<string, unknown>>,
+  { variables, before = '', after = '' }: SmsTemplate,
   category: Category,
 ): TemplateVerdict {
   if (approved === undefined) {
@@ -134,7 +134,7 @@ function rendered(
     );
   }
   const text = compiledOf(approved).render(variables);
-  if (text.ok) return { ok: true, text: text.text, templateId: approved.templateId };
+  if (text.ok) return { ok: true, text: `${before}${text.text}${after}`, templateId: approved.templateId };
   const [first, ...others] = text.wrong;
   const refusal = noTemplate(`variables.${first.variable}`, first.detail);
   if (others.length === 0) return refusal;

@@ -40,6 +40,8 @@ export type GuardFinding = {
   readonly shadow: boolean;
   /** When a repeat may pass, as far as is known. */
   readonly retryAfterMs: number;
+  /** Of the rule `destination`: the prefixes that the account sends to. */
+  readonly allowed?: readonly string[];
 };
 
 export type GuardVerdict = {

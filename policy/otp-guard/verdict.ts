@@ -38,7 +38,13 @@ export const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false,
 function* ofDestination({ to, destinations }: GuardRequest, { modes }: Facts): Iterable<GuardFinding> {
   const mode = modes.destination;
   if (mode === 'off' || destinations.some((prefix) => to.startsWith(prefix))) return;
-  const about = { scope: to.slice(0, 4), statistic: 0, threshold: destinations.length, retryAfterMs: 0 };
+  const about = {
+    scope: to.slice(0, 4),
+    statistic: 0,
+    threshold: destinations.length,
+    retryAfterMs: 0,
+    allowed: destinations,
+  };
   yield { rule: 'destination', action: 'block', shadow: mode === 'shadow', ...about };
 }
 

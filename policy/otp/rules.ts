@@ -5,7 +5,7 @@
 import { type OtpId } from '../../model/ids.ts';
 import { type Otp, type OtpNumber, type OtpSend, type OtpStatus, otpAttemptsMax, statusOf } from '../../model/otp.ts';
 import { limits } from '../../platform/limits.ts';
-import type { OtpLimit, OtpLimits } from './contract.ts';
+import type { OtpCounted, OtpLimit, OtpLimits } from './contract.ts';
 
 export type OtpRefusalCode =
   | 'otp_locked'
@@ -19,6 +19,8 @@ export type OtpRefusal = {
   readonly detail: string;
   /** Null: the same request will never pass. */
   readonly retryAfterS: number | null;
+  /** The limit of the number that is reached. */
+  readonly reached?: { readonly counted: OtpCounted; readonly limit: OtpLimit };
 };
 
 /** `next`: the record to store before the answer is given; null: it stays as it is. */
@@ -260,14 +262,14 @@ function lockOf({ failuresMs }: OtpNumber, { guesses }: OtpLimits, nowMs: number
   const retryAfterS = fullUntil(failuresMs, guesses.number, nowMs);
   if (retryAfterS === null) return null;
   const detail = `${guesses.number.count} guesses about this number have failed: a new code does not reset them`;
-  return { code: 'otp_locked', detail, retryAfterS };
+  return { code: 'otp_locked', detail, retryAfterS, reached: { counted: 'guesses', limit: guesses.number } };
 }
 
 function tooManySends({ sendsMs }: OtpNumber, { sends }: OtpLimits, nowMs: number): OtpRefusal | null {
   const retryAfterS = fullUntil(sendsMs, sends.number, nowMs);
   if (retryAfterS === null) return null;
   const detail = `${sends.number.count} codes were sent to this number in ${sends.number.perMs / 1_000} s`;
-  return { code: 'otp_rate_limited', detail, retryAfterS };
+  return { code: 'otp_rate_limited', detail, retryAfterS, reached: { counted: 'sends', limit: sends.number } };
 }
 
 /** Seconds until one more fits into the period, counted exactly; null: it fits now. */

@@ -6,7 +6,8 @@ import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { MessageId } from '../../../model/ids.ts';
 import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
-import { type Problem, problem } from '../../problem.ts';
+import { factsOfGuard } from '../../problem-facts.ts';
+import { type Problem, problem, wrongField } from '../../problem.ts';
 import type { OtpUser } from './otp-rates.ts';
 import { type StartOtpBody, clientOf } from './otp-request.ts';
 
@@ -31,7 +32,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   const { ip, device } = clientOf(asked);
   const question = { accountId: account.accountId, to, ip, device };
   const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed, isResend: false });
-  if (refusal !== null) return refusedBy(refusal);
+  if (refusal !== null) return refusedBy(refusal, 'to');
   const begun = guard.begin({ ...question, carrier: '', isProbe, ownCode: asked.code !== undefined });
   return {
     ok: true,
@@ -52,25 +53,36 @@ export function guardResend(
   if (!livemode) return null;
   const question = { accountId: account.accountId, to, ip, device };
   const { refusal } = guard.decide({ ...question, challengePassed: false, isResend: true });
-  return refusal === null ? null : refusedBy(refusal);
+  return refusal === null ? null : refusedBy(refusal, null);
 }
 
-/** The figures are for the event; a client learns the rule only. */
-function refusedBy({ rule, action, scope, retryAfterMs, statistic, threshold }: GuardFinding): GuardRefusal {
-  const code = codes[action];
+/** The figures are for the event; a client learns the rule and the numbers. `field`: that has the number in the body. */
+function refusedBy(finding: GuardFinding, field: 'to' | null): GuardRefusal {
+  const { rule, action, scope, retryAfterMs, statistic, threshold } = finding;
+  const code = rule === 'destination' ? 'otp_destination_not_allowed' : codes[action];
   const retryAfterS = retryAfterMs === 0 ? null : Math.max(1, Math.ceil(retryAfterMs / 1_000));
   const figures = `${rule}:${statistic.toFixed(1)}:${threshold.toFixed(1)}`;
-  return {
-    ok: false,
-    problem: problem(429, code, `${reasons[rule]}: ${scope}`, retryAfterS),
-    audited: { code, field: 'to', figures },
-  };
+  const audited = { code, field: 'to', figures } as const;
+  if (rule === 'destination') return { ok: false, problem: notAllowed(finding.allowed ?? [], field), audited };
+  const refused = problem(429, code, `${reasons[rule]}: ${scope}`, retryAfterS);
+  return { ok: false, problem: { ...refused, facts: factsOfGuard(finding, retryAfterS) }, audited };
+}
+
+const prefixesShownMax = 10;
+
+function notAllowed(allowed: readonly string[], field: 'to' | null): Problem {
+  const shown = allowed.slice(0, prefixesShownMax);
+  const others = allowed.length - shown.length;
+  const last = others > 0 ? `one of ${others} more` : shown.pop();
+  const prefixes = shown.length === 0 ? last : `${shown.join(', ')} or ${last}`;
+  const detail = `must begin with ${prefixes}: this account sends no codes to other numbers (GET /v1/otp-guard)`;
+  const code = 'otp_destination_not_allowed';
+  return field === null ? problem(422, code, `the number ${detail}`) : wrongField(field, detail, code);
 }
 
 const codes = { block: 'otp_blocked', challenge: 'otp_challenge' } as const;
 
-const reasons: Readonly<Record<GuardFinding['rule'], string>> = {
-  destination: 'the account sends no codes to numbers that begin so',
+const reasons: Readonly<Record<Exclude<GuardFinding['rule'], 'destination'>, string>> = {
   conversion: 'almost no code to these numbers is entered',
   partial_conversion: 'too few codes to these numbers are entered',
   velocity: 'more of these numbers wait for a code to be entered than usual',

@@ -5,7 +5,9 @@ import type { Verified } from '../../../acceptance/otp/verify.ts';
 import type { MessageId, OtpId } from '../../../model/ids.ts';
 import { type Otp, type OtpStatus, attemptsRemaining, otpStatuses, statusOf } from '../../../model/otp.ts';
 import { unreachable } from '../../../platform/assert.ts';
-import { type Problem, problem, problemOf, problemOfRefusal } from '../../problem.ts';
+import { factsOfLimit } from '../../problem-facts.ts';
+import { type Problem, problem, problemOf } from '../../problem.ts';
+import { problemOfResend } from './otp-fields.ts';
 
 /** What answers show of an OTP. `smsId`: of its last message. */
 type ShownOtp = Pick<Otp, 'id' | 'status' | 'expiresAtMs' | 'attempts' | 'clientReference'> & {
@@ -87,11 +89,15 @@ export function problemOfOtp(failed: OtpFailed): Problem {
   switch (failed.why) {
     case 'none':
       return otpNotFound;
-    case 'rules':
+    case 'rules': {
+      const { reached, retryAfterS } = failed.refusal;
+      if (reached === undefined || retryAfterS === null) return problemOf(failed.refusal);
+      return { ...problemOf(failed.refusal), facts: factsOfLimit({ ...reached, dimension: 'number' }, retryAfterS) };
+    }
     case 'acceptance':
       return problemOf(failed.refusal);
     case 'gate':
-      return problemOfRefusal(failed.refusal);
+      return problemOfResend(failed.refusal);
     default:
       return unreachable(failed);
   }

@@ -12,6 +12,7 @@ import { perObject } from '../../../platform/per-object.ts';
 import { RateTable } from '../../../platform/rate-table.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { OtpCounted, OtpDimension, OtpLimit, OtpLimits } from '../../../policy/otp/contract.ts';
+import { factsOfLimit } from '../../problem-facts.ts';
 import { type Problem, problem, problemOf } from '../../problem.ts';
 
 /** Whom a request is about. `to` is null where the number is not known yet. */
@@ -31,6 +32,7 @@ export class OtpRates {
   readonly #table: RateTable;
   readonly #shares: Shares;
   readonly #clock: Clock;
+  readonly #startsOfEach: OtpLimit;
   readonly #ofEach: Pace;
   readonly #ofAll: Pace;
 
@@ -39,6 +41,7 @@ export class OtpRates {
     this.#table = new RateTable(memory, limits.otp.ratePlacesRemembered);
     this.#shares = shares;
     this.#clock = clock;
+    this.#startsOfEach = { count: perAccount, perMs: hourUs / 1_000 };
     this.#ofEach = paceOf(perAccount, hourUs, perAccount);
     this.#ofAll = paceOf(total, hourUs, total);
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason }, 0);
@@ -85,7 +88,8 @@ export class OtpRates {
     if (own !== null && !own.ok) {
       metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason: 'account_full' });
       const detail = `more than ${this.#shares.otp_started.perAccount} one-time passwords an hour of this account`;
-      return problem(429, 'otp_rate_limited', detail, wholeSeconds(own.retryUs));
+      const reached = { counted: 'starts', dimension: 'account', limit: this.#startsOfEach } as const;
+      return limited(detail, reached, own.retryUs);
     }
     const all = this.#table.take('started', this.#ofAll, this.#nowUs());
     if (all === null || all.ok) return null;
@@ -131,7 +135,12 @@ function tooMany(counted: OtpCounted, { dimension, limit }: Counted, retryUs: nu
   const what = counted === 'guesses' ? 'wrong guesses' : counted;
   const whose = dimension === 'account' ? 'this account' : `this ${dimension}`;
   const detail = `more than ${count} ${what} in ${perMs / 1_000} s for ${whose}`;
-  return problem(429, 'otp_rate_limited', detail, wholeSeconds(retryUs));
+  return limited(detail, { counted, dimension, limit }, retryUs);
+}
+
+function limited(detail: string, reached: Parameters<typeof factsOfLimit>[0], retryUs: number): Problem {
+  const retryAfterS = wholeSeconds(retryUs);
+  return { ...problem(429, 'otp_rate_limited', detail, retryAfterS), facts: factsOfLimit(reached, retryAfterS) };
 }
 
 const wholeSeconds = (us: number) => Math.max(1, Math.ceil(us / 1_000_000));

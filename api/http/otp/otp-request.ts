@@ -2,6 +2,7 @@
 // They check form; whether a language or a template exists, and how short a code may be, is decided with the account.
 import { z } from '@hono/zod-openapi';
 import { otpLength } from '../../../model/otp.ts';
+import { linkHostsOf } from '../../../model/words-and-links.ts';
 import { limits } from '../../../platform/limits.ts';
 import { householdOf, parseIp } from '../../../platform/ip-address.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
@@ -46,6 +47,8 @@ const who = {
 };
 
 const notABrand = `must be a text of 1 to ${brandCharsMax} characters on one line`;
+// A client could send any number a link in a text that people trust.
+const brandWithLink = 'must be a name without a link: telephones show a domain such as example.com as one';
 export const startOtpBody = z.strictObject({
   to: text('must be a string with a number in E.164 form').describe('E.164 with the leading plus.'),
   from: text('must be a string with the sender')
@@ -53,8 +56,9 @@ export const startOtpBody = z.strictObject({
     .describe('An approved sender of the account; it may be left out where the account has one for OTP.'),
   brand: sized(1, brandCharsMax, notABrand)
     .regex(oneLine, { error: notABrand })
+    .refine((value) => linkHostsOf(value).length === 0, { error: brandWithLink })
     .optional()
-    .describe('The name in the text. The whole text must fit one segment with it.'),
+    .describe('The name in the text, without a link or domain. The whole text must fit one segment with it.'),
   length: whole(otpLength.min, otpLength.max)
     .optional()
     .describe(

@@ -1,15 +1,24 @@
-// GET /v1/otp/{id}: the state of a one-time password from NATS, and what became of its messages from the event store.
-// While that is away the state is still answered, and what it would add is null.
+// GET /v1/otp/{id} and GET /v1/otp?to=…: the state of one-time passwords from the record of their number in NATS, and what became
+// of their messages from the event store. While that is away the state is still answered, and what it would add is null.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpParts, ownerOf } from '../../../acceptance/otp/send.ts';
 import type { SentHop } from '../../../analytics/contract.ts';
 import { type AccountId, isOtpId, placeOfOtp } from '../../../model/ids.ts';
-import { type OtpFailReason, type OtpSend, type OtpStatus, isUndelivered, statusOf } from '../../../model/otp.ts';
+import {
+  type Otp,
+  type OtpEndReason,
+  type OtpSend,
+  type OtpStatus,
+  endReasonOf,
+  isUndelivered,
+  statusOf,
+} from '../../../model/otp.ts';
 import { problem } from '../../problem.ts';
 import { type AccessParts, admitReader } from '../access.ts';
 import type { Exchange, AnswerThrown } from '../exchange.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
 import { isoTime, otpNotFound, otpShape } from './otp-answer.ts';
+import { parseOtpQuery } from './otp-query.ts';
 
 type ReadOtpParts = Pick<OtpParts, 'otps' | 'clock'> & {
   readonly access: AccessParts;
@@ -28,26 +37,55 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
     if (number === null) return exchange.refuse(storeAway);
     const otp = number.otps.find((each) => each.id === id);
     if (otp === undefined || number.to === null) return exchange.refuse(otpNotFound);
-    const sends = await Promise.all(otp.sends.map((send) => hopsOf(parts.queries, owner.accountId, send)));
-    const body = {
-      ...otpShape(otp, number.to, parts.clock.nowMs()),
-      ...endOf(statusOf(otp, parts.clock.nowMs()), otp.reason, sends.map(statusOfHops)),
-      purpose: otp.purpose,
-      created_at: isoTime(otp.createdAtMs),
-      sends: sends.flat(),
-    };
-    exchange.json(200, JSON.stringify(body));
+    exchange.json(200, JSON.stringify(await shownOtp(parts, owner.accountId, otp, number.to)));
   });
+}
+
+/** Of one number, the newest first: its record is found by the number, and there is no other index. */
+export function listOtps(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest): void {
+  const query = req.getQuery() ?? '';
+  const admitted = admitReader(parts.access, exchange, req, 'sms:read');
+  if (!admitted.ok) return exchange.refuse(admitted.problem);
+  const owner = ownerOf(admitted.principal);
+  parts.answerThrown(exchange, async () => {
+    const asked = parseOtpQuery(query);
+    if (!asked.ok) return exchange.refuse(asked.problem);
+    const { to, limit, before } = asked;
+    const number = await parts.otps.read(owner, parts.otps.placeOf(owner, to));
+    if (number === null) return exchange.refuse(storeAway);
+    // Ids begin with the time of their start.
+    const newest = number.otps.toSorted((one, other) => (one.id < other.id ? 1 : -1));
+    const rest = newest.filter(({ id }) => before === null || id < before);
+    const page = rest.slice(0, limit);
+    const data = await Promise.all(page.map((otp) => shownOtp(parts, owner.accountId, otp, to)));
+    const nextCursor = rest.length > page.length ? (page.at(-1)?.id ?? null) : null;
+    exchange.json(200, JSON.stringify({ data, next_cursor: nextCursor }));
+  });
+}
+
+async function shownOtp({ queries, clock }: ReadOtpParts, accountId: AccountId, otp: Otp, to: string): Promise<object> {
+  const sends = await Promise.all(otp.sends.map((send) => hopsOf(queries, accountId, send)));
+  const nowMs = clock.nowMs();
+  return {
+    ...otpShape(otp, to, nowMs),
+    ...endOf(otp, nowMs, sends.map(statusOfHops)),
+    purpose: otp.purpose,
+    created_at: isoTime(otp.createdAtMs),
+    sends: sends.flat(),
+  };
 }
 
 const storeAway = problem(503, 'overloaded', 'the store of one-time passwords did not answer', 1);
 
-type End = { readonly status: OtpStatus; readonly reason: OtpFailReason | null };
+type End = { readonly status: OtpStatus; readonly reason: OtpEndReason | null; readonly ended_at: string | null };
 
 /** One whose time is over has failed when none of its messages arrived; while that cannot be asked it is `expired`. */
-function endOf(status: OtpStatus, reason: OtpFailReason | null, statuses: readonly (string | null)[]): End {
-  if (status === 'expired' && isUndelivered(statuses)) return { status: 'failed', reason: 'delivery_failed' };
-  return { status, reason };
+function endOf(otp: Otp, nowMs: number, statuses: readonly (string | null)[]): End {
+  const status = statusOf(otp, nowMs);
+  const endedAtMs = otp.endedAtMs ?? (nowMs >= otp.expiresAtMs ? otp.expiresAtMs : null);
+  const end = { status, ended_at: endedAtMs === null ? null : isoTime(endedAtMs) };
+  if (status === 'expired' && isUndelivered(statuses)) return { ...end, status: 'failed', reason: 'delivery_failed' };
+  return { ...end, reason: endReasonOf({ status, reason: otp.reason }) };
 }
 
 type ShownHop = { readonly status: string | null };

@@ -5,7 +5,7 @@ import { type OtpClaim, sentOf, startAndSend } from '../../../acceptance/otp/sen
 import { otpIdOf } from '../../../model/ids.ts';
 import { statusOf } from '../../../model/otp.ts';
 import type { Admitted } from '../../../policy/contract.ts';
-import { problemOfRefusal, problemOrNull } from '../../problem.ts';
+import { problemOrNull } from '../../problem.ts';
 import { countAccepted } from '../exchange-metrics.ts';
 import {
   type Step,
@@ -17,6 +17,7 @@ import {
   takeSlot,
 } from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
+import { problemOfStart } from './otp-fields.ts';
 import { keptOfStart, problemOfOtp, startOfKept, startedBody } from './otp-answer.ts';
 import {
   type Done,
@@ -94,7 +95,7 @@ function passGates(starting: StartOtp): StepResult {
   const admitted = parts.admit(principal, request);
   if (!admitted.ok) {
     parts.audit.record(principal, request, admitted);
-    return problemOfRefusal(admitted);
+    return problemOfStart(admitted, principal.account, found(starting.asked));
   }
   starting.admitted = admitted;
   return refuseLength(found(starting.asked), admitted);

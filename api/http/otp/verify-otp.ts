@@ -1,10 +1,12 @@
 // POST /v1/otp/{id}/verify as a list of steps. It asks NATS and nothing else, so it goes on while PostgreSQL and the event
-// store are away. The right code is valid once; only a repeat under the same Idempotency-Key gets that answer again.
+// store are away. The right code is valid once; only a repeat under the same Idempotency-Key gets that answer again, and
+// every other request a 409: a 200 whose status is `verified` has `valid: true`, whichever of the two a client reads.
 import { type Verified, verifyCode } from '../../../acceptance/otp/verify.ts';
 import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
 import type { RequestNames } from '../../../policy/otp/rules.ts';
+import { problem } from '../../problem.ts';
 import {
   type Step,
   type StepResult,
@@ -66,12 +68,19 @@ async function verify(verifying: VerifyOtp): Promise<StepResult> {
       // The guess names its key, so a repeat may be made at once, whatever was stored.
       if (!verdict.ok) return { refusal: problemOfOtp(verdict), isPublished: 'no' };
       isWrong = verdict.isWrong;
+      if (verdict.status === 'verified' && !verdict.valid) return { refusal: alreadyVerified, isPublished: 'no' };
       return { body: verifiedBody(found(otpId), verdict), kept: keptOfVerdict(verdict) };
     });
   } finally {
     if (!isWrong) parts.rates.giveBack('guesses', parts.otpRules().limits, found(user));
   }
 }
+
+const alreadyVerified = problem(
+  409,
+  'otp_already_verified',
+  'its code was entered before: the code of this request confirms nothing',
+);
 
 async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const { parts, principal, asked } = verifying;

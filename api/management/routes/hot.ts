@@ -3,7 +3,17 @@ import type { ProblemCode } from '../../problem.ts';
 import { refusalCodes } from '../../../policy/contract.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
-import { changedOtp, otp, otpParams, resendOtp, startOtp, startedOtp, verifiedOtp, verifyOtp } from '../schemas/otp.ts';
+import {
+  changedOtp,
+  otp,
+  otpListQuery,
+  otpParams,
+  resendOtp,
+  startOtp,
+  startedOtp,
+  verifiedOtp,
+  verifyOtp,
+} from '../schemas/otp.ts';
 import {
   acceptedBatch,
   acceptedSms,
@@ -23,6 +33,9 @@ const ofSending: readonly ProblemCode[] = [
   ...refusalCodes.filter((code) => !notOfOtp.includes(code)),
   ...(['account_queue_full', 'clock_wrong', 'queue_full', 'request_timeout'] as const),
 ];
+
+/** What limits and the guard refuse a message with a code for. */
+const ofOtp = ['otp_destination_not_allowed', 'otp_locked', 'otp_rate_limited', 'otp_blocked'] as const;
 
 export const hotEndpoints: readonly Endpoint[] = [
   {
@@ -112,7 +125,7 @@ export const hotEndpoints: readonly Endpoint[] = [
       description: 'Started; its message is stored durably and will be sent.',
       schema: startedOtp,
     },
-    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_pending_limit', 'otp_blocked', 'otp_challenge'],
+    problems: [...ofSending, ...ofOtp, 'otp_pending_limit', 'otp_challenge'],
   },
   {
     method: 'post',
@@ -120,13 +133,14 @@ export const hotEndpoints: readonly Endpoint[] = [
     tag: 'OTP',
     summary: 'Verify a code',
     description:
-      'A wrong, late or used code is a 200 with `valid: false`. Each comparison counts, the fifth wrong one ends the OTP. ' +
+      'Decide by `valid`. A wrong or late code is a 200 with `valid: false`, any code for an OTP that was verified before a 409 ' +
+      '`otp_already_verified`. Each comparison counts, also of a code with too few digits; the fifth wrong one ends the OTP. ' +
       'Success cancels the other codes of the same number and purpose.',
     scope: 'sms:send',
     params: otpParams,
     body: verifyOtp,
     answer: { status: 200, description: 'Whether the code is right.', schema: verifiedOtp },
-    problems: ['otp_locked', 'otp_rate_limited', 'clock_wrong', 'request_timeout'],
+    problems: ['otp_already_verified', 'otp_locked', 'otp_rate_limited', 'clock_wrong', 'request_timeout'],
   },
   {
     method: 'post',
@@ -138,7 +152,7 @@ export const hotEndpoints: readonly Endpoint[] = [
     params: otpParams,
     body: resendOtp,
     answer: { status: 200, description: 'Sent again; `sms_id` is the new message.', schema: changedOtp },
-    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_blocked', 'otp_expiring', 'otp_not_pending'],
+    problems: [...ofSending, ...ofOtp, 'otp_expiring', 'otp_not_pending'],
   },
   {
     method: 'post',
@@ -151,6 +165,16 @@ export const hotEndpoints: readonly Endpoint[] = [
     answer: { status: 200, description: 'Canceled. A repeat gets the same answer.', schema: changedOtp },
     // A body may be left out, and must be an empty object.
     problems: ['otp_not_pending', 'clock_wrong', 'invalid_json', 'unsupported_media_type', 'body_too_large'],
+  },
+  {
+    method: 'get',
+    path: '/v1/otp',
+    tag: 'OTP',
+    summary: 'The one-time passwords of a number, newest first',
+    description: 'Those that wait, and each for an hour after it ended.',
+    scope: 'sms:read',
+    query: otpListQuery,
+    answer: { status: 200, description: 'A page of one-time passwords.', schema: listOf('OtpList', otp) },
   },
   {
     method: 'get',

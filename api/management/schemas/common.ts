@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { limits } from '../../../platform/limits.ts';
 import { problemCatalogue } from '../../problem-catalogue.ts';
+import { problemFacts } from '../../problem-facts.ts';
 
 const codes = Object.keys(problemCatalogue) as [string, ...string[]];
 
@@ -13,6 +14,7 @@ export const problemSchema = z
     code: z.enum(codes).describe('Stable; every code is explained at /docs/errors.'),
     detail: z.string(),
     errors: z.array(z.object({ field: z.string(), code: z.string(), detail: z.string() })),
+    ...problemFacts,
     request_id: z.string(),
   })
   .openapi('Problem', { description: 'RFC 9457 problem details.' });

@@ -2,13 +2,19 @@
 import { z } from '@hono/zod-openapi';
 import { hedgeRules } from '../../../model/copies.ts';
 import { eventKinds } from '../../../model/delivery-event.ts';
-import { otpFailReasons, otpStatuses } from '../../../model/otp.ts';
+import { otpEndReasons, otpStatuses } from '../../../model/otp.ts';
 import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-request.ts';
 import { timeSchema } from './common.ts';
 
 const id = z.string().openapi({ example: 'otp_01K3Z8Q4T6W9XAB2CD3EF4GH5J8N6V2QX0M3T7KDPA' });
 
 export const otpParams = z.object({ id });
+
+export const otpListQuery = z.strictObject({
+  to: z.string().describe('E.164, its plus sent as %2B.'),
+  limit: z.int().min(1).max(100).default(20).optional(),
+  cursor: z.string().optional(),
+});
 
 export const startOtp = startOtpBody.openapi('StartOtp');
 export const verifyOtp = verifyOtpBody.openapi('VerifyOtp');
@@ -42,7 +48,9 @@ export const verifiedOtp = z
     status: otpStatus,
     valid: z
       .boolean()
-      .describe('True once: for the first right code. A repeat under its `Idempotency-Key` gets it again.'),
+      .describe(
+        'What to decide by. True once, for the request that has entered the right code; its repeat under the same `Idempotency-Key` gets it again. `status` is `verified` beside it, and in no other answer.',
+      ),
     attempts_remaining: facts.attempts_remaining,
   })
   .openapi('VerifiedOtp');
@@ -54,11 +62,12 @@ export const otp = z
     ...facts,
     status: otpStatus,
     reason: z
-      .enum(otpFailReasons)
+      .enum(otpEndReasons)
       .nullable()
       .describe(
-        'Why it is `failed`; null of any other status. `locked`: too many wrong guesses about its number. `delivery_failed`: its time is over and none of its messages arrived. `not_sent`: its message was not accepted.',
+        'Why it ended without being verified; null of one that waits, was verified or canceled. `expired` and `max_attempts_reached` are the status once more; the others are of `failed`. `locked`: too many wrong guesses about its number. `delivery_failed`: its time is over and none of its messages arrived. `not_sent`: its message was not accepted.',
       ),
+    ended_at: timeSchema.nullable().describe('When it was verified, canceled, failed or expired; null while it waits.'),
     purpose: z.string(),
     created_at: timeSchema,
     sends: z

@@ -70,6 +70,13 @@ export const outboundSms = z
     ),
     timing_ms: z.object({ accepted_to_submitted: z.int().nullable(), submitted_to_delivered: z.int().nullable() }),
     error: z.string().nullable(),
+    otp_id: z
+      .string()
+      .nullable()
+      .optional()
+      .describe(
+        'Of `GET /v1/sms/{id}`, where the category is `otp`: whose code it has. Null of a message of `POST /v1/sms`, and from an hour after the end of the one-time password.',
+      ),
   })
   .openapi('OutboundSms');
 

@@ -40,6 +40,7 @@ beforeAll(async () => {
     resendOtp: (exchange) => exchange.json(200, '{}'),
     cancelOtp: (exchange) => exchange.json(200, '{}'),
     getOtp: (exchange) => exchange.json(200, '{}'),
+    listOtps: (exchange) => exchange.json(200, '{}'),
     redirect: (exchange) => exchange.json(200, '{}'),
     live: (exchange) => exchange.json(200, '{}'),
     ready: (exchange) =>

@@ -46,7 +46,7 @@ beforeAll(async () => {
       startOtp: none,
       verifyOtp: none,
     },
-    ...{ resendOtp: none, cancelOtp: none, getOtp: none, redirect: none, live: none, ready: none },
+    ...{ resendOtp: none, cancelOtp: none, getOtp: none, listOtps: none, redirect: none, live: none, ready: none },
     forwarder: forwarder({ controlPort, controlSecret: '' }, access, answerThrown, new SliceTurns(), clock),
   };
   const state: HttpServer = { open: new Set(), draining: false };

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { querySubjects } from '../../../../analytics/contract.ts';
 import { otp } from '../../../../api/management/schemas/otp.ts';
 import type { AccountId, OtpId } from '../../../../model/ids.ts';
-import { type OtpFailReason, otpFailReasons, otpFailures } from '../../../../model/otp.ts';
+import { type OtpFailReason, otpEndReasons, otpFailReasons, otpFailures } from '../../../../model/otp.ts';
 import { openOtpNumbers } from '../../../support/otp-numbers.ts';
 import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
 
@@ -58,7 +58,7 @@ test.each(otpFailReasons)('one that failed with the reason %s', async (reason) =
 
 test('every reason of a record is one of them', () => {
   expect(otpFailReasons).toEqual([...otpFailures, 'delivery_failed']);
-  expect(otp.shape.reason.unwrap().options).toEqual([...otpFailReasons]);
+  expect(otp.shape.reason.unwrap().options).toEqual([...otpEndReasons]);
 });
 
 test('one that waits and one that was verified have no reason', async () => {

@@ -83,10 +83,10 @@ test('one whose only message did not arrive has failed when its time is over, an
     ...{ status: 'failed', reason: 'delivery_failed' },
     sends: [{ sms_id: body['sms_id'], status: 'undelivered' }],
   });
-  expect((await get(other['id'])).body).toMatchObject({ status: 'expired', reason: null });
+  expect((await get(other['id'])).body).toMatchObject({ status: 'expired', reason: 'expired' });
   store.unsubscribe();
   // Nobody can say what became of its message.
-  expect((await get(body['id'])).body).toMatchObject({ status: 'expired', reason: null });
+  expect((await get(body['id'])).body).toMatchObject({ status: 'expired', reason: 'expired' });
   client.use(client.ingress);
 });
 

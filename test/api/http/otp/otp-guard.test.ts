@@ -178,7 +178,8 @@ describe('a person', () => {
     const number = freshBlock();
     const own = await harness.tenant();
     await changeLists(bucket, own.accountId, () => ({ destinations: ['+88018'], safeList: [number(7)] }));
-    await until('both threads refuse', () => inBothThreads(() => start(number(1), {}, own), 'otp_blocked'));
+    const refused = 'otp_destination_not_allowed';
+    await until('both threads refuse', () => inBothThreads(() => start(number(1), {}, own), refused));
     expect((await start(number(7), {}, own)).status).toBe(201);
     await changeLists(bucket, own.accountId, () => ({ destinations: null }));
     await until('the list is gone', async () => (await start(number(2), {}, own)).status === 201);

@@ -248,5 +248,8 @@ test('an automatic key repeats the answer to the right code only, however it is 
   const headers = automaticKey();
   expect((await verify(body['id'], '493817', { headers })).body).toMatchObject({ valid: true });
   expect((await verify(body['id'], '493 817', { headers })).body).toMatchObject({ valid: true, status: 'verified' });
-  expect((await verify(body['id'], '493818', { headers })).body).toMatchObject({ valid: false, status: 'verified' });
+  expect(await verify(body['id'], '493818', { headers })).toMatchObject({
+    status: 409,
+    body: { code: 'otp_already_verified' },
+  });
 });

@@ -166,6 +166,9 @@ test('a repeated start under an Idempotency-Key is one message, with the same an
   expect(again.body).toEqual(done[0]?.body);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect((await harness.messages('MT_OTP')).filter(({ recipient }) => recipient === to)).toHaveLength(1);
+  // Also when it has ended since: what it has become is read with GET.
+  await cancel(again.body['id']);
+  expect((await start({ to }, tenant.test, headers)).body).toEqual(done[0]?.body);
 });
 
 test('ids of another account, of the other mode and of no account are the same 404', async () => {
