@@ -1,8 +1,8 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
 import { reports } from '../analytics/reports/catalogue.ts';
+import type { CommandRow } from './command-row.ts';
 import { otpGuardCommands } from './otp-guard-commands.ts';
-import type { Result } from './print.ts';
 import { reportOptions } from './report-options.ts';
 
 export const groups: Readonly<Record<string, string>> = {
@@ -320,15 +320,3 @@ function sqlUserCommand(verb: 'create' | 'rotate' | 'drop', help: string): Comma
     load: async () => (await import('./sql-user.ts')).changeSqlUser(verb),
   };
 }
-
-/** One command as data; its name in the table has the group, if any (`accounts limit`). */
-export type CommandRow = {
-  readonly help: string;
-  /** Arguments (`<id>`) and options in the order of the help; every command has --json too. */
-  readonly takes?: Readonly<Record<string, string>>;
-  readonly requires?: Readonly<Record<string, string>>;
-  /** Exits after printing, even if a check left something open. */
-  readonly exits?: boolean;
-  /** Loaded on use, so that every command starts fast. Called with the arguments, then the options. */
-  readonly load: () => Promise<(...given: never[]) => Promise<Result> | Result>;
-};

@@ -1,5 +1,5 @@
 // The commands of the guard against fraud with one-time passwords, as rows of commands.ts.
-import type { CommandRow } from './commands.ts';
+import type { CommandRow } from './command-row.ts';
 
 const ofAccount = { '--account <id>': 'the account (acc_…)' };
 
@@ -11,7 +11,7 @@ export const otpGuardCommands: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./otp-guard.ts')).listGuardBlocks,
   },
   'otp-guard release': {
-    help: 'end a block: its numbers are legitimate, and what was counted of them begins anew',
+    help: 'end a block: its numbers are legitimate, and what was counted of them is forgotten',
     requires: ofAccount,
     takes: { '<prefix>': 'as `otp-guard blocks` shows it, such as +880171234' },
     load: async () => (await import('./otp-guard.ts')).releaseGuardNumbers,

@@ -140,16 +140,16 @@ export class AccountMemory {
   }
 
   /**
-   * A person said that the numbers that begin so are legitimate: what was counted of them begins anew, and what waits there
+   * A person said that the numbers that begin so are legitimate: what was counted of them is forgotten, and what waits there
    * counts neither for velocity and sequence nor as a miss.
    */
-  beginAnew(prefix: string): void {
+  forgetCounts(prefix: string): void {
     for (const code of this.#pending.values()) {
       if (!code.to.startsWith(prefix)) continue;
       code.isCleared = true;
       proven(code);
     }
-    for (const history of this.histories()) if (history.prefix.startsWith(prefix)) history.beginAnew();
+    for (const history of this.histories()) if (history.prefix.startsWith(prefix)) history.forgetCounts();
   }
 
   /** The oldest code, removed, when its two minutes are over or more than `kept` wait; undefined when there is none. */

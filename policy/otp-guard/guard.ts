@@ -133,7 +133,7 @@ export class OtpGuard {
 
   /** A person has released a block of these numbers, and so says that what was asked for there is legitimate. */
   released({ accountId, prefix }: NumbersPlace): void {
-    this.#accounts.get(accountId)?.beginAnew(prefix);
+    this.#accounts.get(accountId)?.forgetCounts(prefix);
   }
 
   /** A receipt that says delivered. */

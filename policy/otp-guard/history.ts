@@ -120,7 +120,7 @@ export class History {
   }
 
   /** A person said that its numbers are legitimate: what was counted against them is forgotten. */
-  beginAnew(): void {
+  forgetCounts(): void {
     this.begin(0);
     this.#lastMissed = -1;
     this.#givenUp = new FadingCount(thresholds.maturityMs);

@@ -58,6 +58,6 @@ test('what a reload changed is shown by name, from what to what', async () => {
   await addAuditRecords(database.store, [record]);
   const { stdout } = await cli('audit', '--action', 'config.reloaded');
   expect(stdout.trimEnd().split('  ').at(-1)).toBe(
-    'changed: ["otp"], otp.limits.sends.number: 5/10m → 6/10m, otp.guard.safe_list: sha256:1 → sha256:2, added ["+88018"], removed []',
+    'changed: ["otp"], otp.guard.safe_list: sha256:1 → sha256:2, added ["+88018"], removed [], otp.limits.sends.number: 5/10m → 6/10m',
   );
 });

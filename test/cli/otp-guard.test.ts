@@ -48,7 +48,7 @@ test('blocks are a table and --json: those in effect, and on demand those that e
     expect.stringMatching(/^prefix {6}rule {8}figure {8}times {2}since .*state$/),
     `+880171234  conversion  11.8 of 11.5  2      ${second(fromMs)}  ${second(untilMs)}  in effect`,
     expect.stringMatching(/^\+880171299 {2}conversion {2}11.8 of 11.5 .* in effect, shadow$/),
-    expect.stringMatching(/^\+88018 {6}operator {4}- {13}0 .* in effect {9}"ticket \\"7\\""$/),
+    expect.stringMatching(/^\+88018 {6}operator {4}- {13}0 .* in effect {10}"ticket \\"7\\""$/),
     '1 that ended within a day: --ended',
     '',
   ]);

@@ -1,4 +1,4 @@
-// Two guards, as of two nodes, on a real nats-server: what a person releases begins anew in both, what is on the safe list counts
+// Two guards, as of two nodes, on a real nats-server: of what a person releases both forget what they counted, what is on the safe list counts
 // in neither, and what a rule in shadow mode finds is stored apart.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
@@ -66,7 +66,7 @@ const countUp = (accountId: string, from = 100, guard = one) =>
   });
 const listed = (accountId: string) => blocksOf(harness.bus, accountId, systemClock.nowMs());
 
-test('a released block begins anew in all guards, and the list keeps it when the numbers are blocked again', async () => {
+test('of a released block all guards forget what they counted, and the list keeps it when the numbers are blocked again', async () => {
   const accountId = freshAccount();
   const bucket = await openBucket(harness.bus, 'otp_guard');
   await countUp(accountId);
@@ -93,7 +93,11 @@ test('a released block begins anew in all guards, and the list keeps it when the
 
 test('a release is acted on once, also by a guard that reads the bucket again', async () => {
   let reconnected = () => {};
-  const bus = { ...harness.bus, onReconnect: (act: () => void) => void (reconnected = act) };
+  const onReconnect = (act: () => void) => {
+    reconnected = act;
+    return () => {};
+  };
+  const bus = { ...harness.bus, onReconnect };
   const guard = await SharedGuard.open({ bus, clock: systemClock, rules, random: { unit: () => 0.5 } });
   const accountId = freshAccount();
   const bucket = await openBucket(harness.bus, 'otp_guard');
@@ -152,6 +156,8 @@ test('the entry of a prefix has the last blocks before it, for a day, with the b
   expect(all.map(({ fromMs }) => fromMs / 3_600_000)).toEqual([4, 3, 2, 1]);
   expect(all.map(({ released }) => released)).toEqual(['operator', 'operator', 'operator', 'operator']);
   expect(all.map(({ note }) => note.length)).toEqual([200, ...Array(earlierMax).fill(earlierNoteCharsMax)]);
+  // What a person has released does not count for the next order either.
+  expect(all.map(({ times }) => times)).toEqual([0, 1, 0, 1]);
   // What ended more than a day ago is left out, and goes with the next block.
   const dayMs = 86_400_000;
   expect(await blocksOf(harness.bus, accountId, at(3) + 1_001 + dayMs)).toHaveLength(1);

@@ -59,6 +59,21 @@ test('a block of the guard and its release are facts with their figures', async 
   ]);
 });
 
+test('a block and what a rule in shadow mode would have blocked are two facts, also of the same numbers and millisecond', async () => {
+  const bucket = await openBucket(server.bus, 'otp_guard');
+  const fromMs = systemClock.nowMs();
+  const about = { accountId, prefix: '+880171234', statistic: 12, threshold: 11.5, times: 1 };
+  const lasts = { fromMs, untilMs: fromMs + 600_000, released: null, note: '' };
+  await putBlock(server.bus, bucket, { ...about, ...lasts, rule: 'conversion', shadow: true });
+  await putBlock(server.bus, bucket, { ...about, ...lasts, rule: 'partial_conversion', shadow: false });
+  await until('both', async () => (await facts()).length === 2);
+  expect(new Set((await facts()).map(({ eventId }) => eventId)).size).toBe(2);
+  expect(await facts()).toMatchObject([
+    { what: 'block', rule: 'conversion', mode: 'shadow' },
+    { what: 'block', rule: 'partial_conversion', mode: 'on' },
+  ]);
+});
+
 test('an outage of a carrier and its end are facts of each account, once however many threads find them', async () => {
   const bucket = await openBucket(server.bus, 'otp_guard');
   const fromMs = systemClock.nowMs();

@@ -1,4 +1,4 @@
-// A person who releases a block says that its numbers are legitimate: what was counted of them begins anew.
+// A person who releases a block says that its numbers are legitimate: what was counted of them is forgotten.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
 import {
@@ -80,7 +80,7 @@ describe('after a release', () => {
     expect(ask(numberOf(300, 1), { ip }).refusal).toBeNull();
   });
 
-  it('of a million numbers all its blocks begin anew, and no others', () => {
+  it('of a million numbers that of all its blocks is forgotten, and of no others', () => {
     for (let at = 0; at < 36; at += 1) {
       send(numberOf(at % 12, spread(at)));
       guard.received({ accountId: 'a', to: numberOf(at % 12, spread(at)) });
