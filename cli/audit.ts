@@ -29,11 +29,24 @@ const isAction = (name: string) => auditActions.some((action) => action === name
 
 function recordLine({ atMs, actor, origin, action, target, detail }: AuditRecord): string {
   const from = origin === '' ? '' : ` (${origin})`;
-  const more = Object.entries(detail)
-    .filter(([, value]) => value !== '')
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const { values, ...about } = detail;
+  // Of a reload: each setting that changed is one of the details.
+  const more = Object.entries({ ...about, ...(isObject(values) ? values : { values }) })
+    .filter(([, value]) => value !== '' && value !== undefined)
+    .map(([name, value]) => `${name}: ${detailText(value)}`);
   return [new Date(atMs).toISOString(), `${actor}${from}`, action, target, more.join(', ')].join('  ').trimEnd();
 }
+
+/** `from → to` of what was changed. */
+function detailText(value: unknown): string {
+  if (!isObject(value) || !('from' in value) || !('to' in value)) return shortText(value);
+  const { from, to, ...others } = value;
+  const more = Object.entries(others).map(([name, each]) => `, ${name} ${shortText(each)}`);
+  return `${shortText(from)} → ${shortText(to)}${more.join('')}`;
+}
+
+const shortText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 /** At some 50,000 rows a second, 100 million take half an hour. */
 const verifiedWithinMs = 3_600_000;

@@ -30,6 +30,13 @@ export function otpLimitOf(text: string): OtpLimit | null {
   return { count: Number(count), perMs };
 }
 
+/** As the file has it: 5/10m. */
+export function otpLimitText({ count, perMs }: OtpLimit): string {
+  const [unit = 's', unitMs = 1_000] = Object.entries(units).findLast(([, ms]) => perMs % ms === 0) ?? [];
+  const amount = perMs / unitMs;
+  return `${count}/${amount === 1 ? '' : amount}${unit}`;
+}
+
 const dayMs = 86_400_000;
 
 /** The sends of a number are in its record, which is kept no longer. */

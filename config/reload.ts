@@ -1,9 +1,8 @@
 // Which changes of heliograph.yaml apply to the running system and which need a restart. A file takes effect completely
 // or not at all, so that the running state is always one that is written down. Keys not listed as live need a restart,
-// so that a new key is never ignored silently. The audit log gets the changed values. Pure.
+// so that a new key is never ignored silently. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
-import { createHash } from 'node:crypto';
 import { snakeCase } from '../platform/letter-case.ts';
 
 type ReloadVerdict =
@@ -93,38 +92,4 @@ const inYaml = (key: string) => otherNames[key] ?? snakeCase(key);
 
 function keysOf<T extends object>(one: T, other: T): (keyof T & string)[] {
   return [...new Set([...Object.keys(one), ...Object.keys(other)])] as (keyof T & string)[];
-}
-
-type ChangedValues = { readonly [name: string]: { readonly from: unknown; readonly to: unknown } };
-
-const charsMax = 500;
-
-/** For the audit log: short values by name, longer ones as two digests. Of a changed password only that it changed. */
-export function changedValues(before: Configuration, next: Configuration): ChangedValues {
-  const changed: Record<string, { from: unknown; to: unknown }> = {};
-  const compare = (prefix: string, one: object, other: object, left: readonly string[] = []) => {
-    for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
-      const [from, to] = [(one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]];
-      if (left.includes(key) || isDeepStrictEqual(from, to)) continue;
-      changed[`${prefix}${key}`] = { from: short(withoutSecrets(key, from)), to: short(withoutSecrets(key, to)) };
-    }
-  };
-  compare('', before, next, ['carriers']);
-  const carriers = (of: Configuration) => new Map(of.carriers.map((each) => [each.name, each]));
-  const [had, has] = [carriers(before), carriers(next)];
-  for (const name of new Set([...had.keys(), ...has.keys()])) {
-    compare(`carriers.${name}.`, had.get(name) ?? {}, has.get(name) ?? {}, ['name']);
-  }
-  return changed;
-}
-
-function short(value: unknown): unknown {
-  const text = JSON.stringify(value) ?? 'null';
-  if (text.length <= charsMax) return value ?? null;
-  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
-}
-
-function withoutSecrets(key: string, value: unknown): unknown {
-  if (key !== 'binds' || !Array.isArray(value)) return value;
-  return value.map((bind: object) => ({ ...bind, password: undefined }));
 }

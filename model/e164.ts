@@ -20,3 +20,10 @@ export function isE164(text: string): boolean {
 export function mayBeIn(callingCode: string, prefix: string): boolean {
   return prefix.startsWith(callingCode) || callingCode.startsWith(prefix);
 }
+
+const shownChars = 10;
+
+/** For the audit log: a block of 10,000 numbers as it is; of a narrower one, and of a number, the rest is hidden. */
+export function shortenedPrefix(prefix: string): string {
+  return prefix.slice(0, shownChars).padEnd(prefix.length, '*');
+}

@@ -1,5 +1,8 @@
 // `heliograph audit` against a real database; what it verifies with as a process, whose exit code scripts read.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addAuditRecords } from '../../control/store/audit-log.ts';
+import { newAuditId } from '../../model/ids.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
@@ -42,4 +45,19 @@ test('reports an intact log and its end; a changed record is named, with exit co
   const broken = await asProcess('audit', 'verify', '--expect', head, '--json');
   expect(broken.code).toBe(1);
   expect(JSON.parse(broken.stdout)).toMatchObject({ ok: false, broken_at: 2 });
+});
+
+test('what a reload changed is shown by name, from what to what', async () => {
+  const values = {
+    'otp.limits.sends.number': { from: '5/10m', to: '6/10m' },
+    'otp.guard.safe_list': { from: 'sha256:1', to: 'sha256:2', added: ['+88018'], removed: [] },
+  };
+  const atMs = systemClock.nowMs();
+  const about = { actor: 'operator', origin: 'here', action: 'config.reloaded', target: 'x.yaml' } as const;
+  const record = { recordId: newAuditId(atMs), atMs, ...about, detail: { changed: ['otp'], values } };
+  await addAuditRecords(database.store, [record]);
+  const { stdout } = await cli('audit', '--action', 'config.reloaded');
+  expect(stdout.trimEnd().split('  ').at(-1)).toBe(
+    'changed: ["otp"], otp.guard.safe_list: sha256:1 → sha256:2, added ["+88018"], removed [], otp.limits.sends.number: 5/10m → 6/10m',
+  );
 });
