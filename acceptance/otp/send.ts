@@ -99,12 +99,8 @@ export async function startAndSend(
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), ...nothing };
   const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
   const isStored = answer.kind === 'started';
-  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null, isStored } as const;
-  if (secret === null || hasEnded(answer.otp, clock)) return { ...found, sent: 'no' };
   const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
-  const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStored };
-  const published = await publish(parts, principal, sending);
-  return published.ok ? { ...found, ...published } : { ...published, isStored };
+  return sendStored(parts, principal, secret, { ...draft, otp: answer.otp, send, claim, isStored });
 }
 
 export async function resendAndSend(
@@ -133,11 +129,22 @@ export async function resendAndSend(
   if (answer.kind === 'none') return { ...noOtp, ...nothing };
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), ...nothing };
   const isStored = answer.kind === 'changed';
-  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null, isStored } as const;
-  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return { ...found, sent: 'no' };
   // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
-  const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
-  const published = await publish(parts, principal, { ...draft, isStored });
+  const draft = { request, admitted, isScored: false };
+  return sendStored(parts, principal, secret, { ...draft, otp: answer.otp, send, claim, isStored });
+}
+
+/** Publishes the message of what the record has by now. `secret` and `admitted`: null when it had ended. */
+async function sendStored(
+  parts: OtpParts,
+  principal: Principal,
+  secret: OtpSecret | null,
+  { admitted, ...sending }: Omit<Publish, 'text' | 'admitted'> & { readonly admitted: Admitted | null },
+): Promise<OtpSendResult> {
+  const { otp, request, isStored } = sending;
+  const found = { ok: true, otp, to: request.to, code: secret?.code ?? null, isStored } as const;
+  if (secret === null || admitted === null || hasEnded(otp, parts.clock)) return { ...found, sent: 'no' };
+  const published = await publish(parts, principal, { ...sending, admitted, text: secret.text });
   return published.ok ? { ...found, ...published } : { ...published, isStored };
 }
 

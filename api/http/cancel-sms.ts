@@ -38,7 +38,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   const { principal } = authenticated;
   const key = readKey(exchange, req);
   if (typeof key !== 'string') return refuse(key);
-  parts.guard(exchange, async () => {
+  parts.answerThrown(exchange, async () => {
     if (!isMessageId(id)) return refuse(messageNotFound);
     const automatic = readAutomaticKey(key, parts.clock.nowMs());
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);

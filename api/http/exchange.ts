@@ -1,6 +1,6 @@
 // One request and its answer, by four rules of uWebSockets.js: onAborted is registered first; `req` is not used after
 // the handler returned; an answer after an await is corked; a response that was aborted or answered is never touched
-// again (that would end the process). All code of a request runs in the guard.
+// again (that would end the process). All code of a request runs in `answerThrown`.
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
@@ -217,13 +217,13 @@ function headerCountsOf(req: HttpRequest) {
   return headerCounts;
 }
 
-export type Guard = (exchange: Exchange, run: () => void | Promise<void>) => void;
+export type AnswerThrown = (exchange: Exchange, run: () => void | Promise<void>) => void;
 
 /**
  * Catches what a handler throws: answers 500 and logs the cause. Uncaught, it would end the process, because the thread
  * listens with uWebSockets.js.
  */
-export const guard: Guard = (exchange, run) => {
+export const answerThrown: AnswerThrown = (exchange, run) => {
   try {
     const running = run();
     if (running !== undefined) running.catch((error: unknown) => answerFailed(exchange, error));

@@ -10,7 +10,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { problem } from '../problem.ts';
 import { type AccessParts, admitForwarded } from './access.ts';
-import { type Exchange, endHead, type Guard } from './exchange.ts';
+import { type Exchange, endHead, type AnswerThrown } from './exchange.ts';
 import { readBody } from './read-body.ts';
 import type { SliceTurns } from './slice-turns.ts';
 import { readKey } from './write-request.ts';
@@ -43,7 +43,7 @@ export type ControlPlace = { readonly controlPort: number; readonly controlSecre
 export function forwarder(
   { controlPort, controlSecret }: ControlPlace,
   access: AccessParts,
-  guard: Guard,
+  answerThrown: AnswerThrown,
   turns: Pick<SliceTurns, 'next'>,
   clock: Clock = systemClock,
 ) {
@@ -58,7 +58,7 @@ export function forwarder(
     outgoing.on('close', () => cancel());
     outgoing.on('error', (error) => {
       ignoring(error, 'a forwarded request failed');
-      guard(exchange, () => refuseAway(exchange));
+      answerThrown(exchange, () => refuseAway(exchange));
     });
     outgoing.on('response', (incoming) => {
       // An export may take an hour: the time begins again with each chunk.
@@ -67,7 +67,7 @@ export function forwarder(
         cancel = endAfter(limits.http.forwardStalledMs);
       };
       goesOn();
-      guard(exchange, () => answerWith(exchange, incoming, method, turns));
+      answerThrown(exchange, () => answerWith(exchange, incoming, method, turns));
       incoming.on('data', goesOn);
     });
     exchange.whenAborted(() => outgoing.destroy());
@@ -103,7 +103,7 @@ export function forwarder(
       // A page takes no body: it is not read.
       if (isPage) return send(exchange, method, path, headers, noBody);
       readBody(exchange, req.getHeader('content-length'), access.places.bodies, { account }, (body) => {
-        guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
+        answerThrown(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
       });
     },
     close: () => agent.destroy(),

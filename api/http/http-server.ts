@@ -7,7 +7,7 @@ import { SetupError } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { refuseMethod } from '../links/redirect.ts';
 import { problem, problemOfNames } from '../problem.ts';
-import { type HttpServer, Exchange, type Guard } from './exchange.ts';
+import { type HttpServer, Exchange, type AnswerThrown } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
 import { refuseSlowBodies } from './read-body.ts';
 
@@ -34,7 +34,7 @@ export async function openHttpServer(
   httpServer: HttpServer,
   routes: Readonly<Record<RouteName, Route>> & { readonly forwarder: Forwarder },
   address: { readonly host: string; readonly port: number; readonly shared: boolean },
-  guard: Guard,
+  answerThrown: AnswerThrown,
   clock: Clock = systemClock,
 ) {
   withoutAdvertisement();
@@ -47,7 +47,7 @@ export async function openHttpServer(
     exchange.closes = !exchange.headerCounts.hasBody && writes.has(req.getMethod());
     // Not even an answer: after one, uWebSockets.js would parse what follows as a request.
     if (exchange.headerCounts.contentLength > 1) return exchange.abort();
-    guard(exchange, () => route(exchange, req));
+    answerThrown(exchange, () => route(exchange, req));
   };
 
   // Every GET route answers HEAD too (RFC 9110 section 9.3.2); the exchange leaves out the body.

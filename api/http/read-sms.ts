@@ -13,14 +13,14 @@ import { limits } from '../../platform/limits.ts';
 import { type FieldProblem, type OrProblem, type Problem, problem, problemOfFields, wrongField } from '../problem.ts';
 import { unknownNames } from '../unknown-names.ts';
 import { type AccessParts, admitReader } from './access.ts';
-import type { Exchange, Guard } from './exchange.ts';
+import type { Exchange, AnswerThrown } from './exchange.ts';
 import { inboundShape, messageNotFound, messageShape } from './sms-answer.ts';
 import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
 
 type ReadSmsParts = {
   readonly access: AccessParts;
   readonly queries: StatusQueryClient;
-  readonly guard: Guard;
+  readonly answerThrown: AnswerThrown;
   /** Opens the texts of subscribers' messages, where the account keeps them. */
   readonly cipher: BodyCipher;
 };
@@ -29,7 +29,7 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
   const id = req.getParameter(0) ?? '';
   const principal = readerOf(parts, exchange, req);
   if (principal === null) return;
-  parts.guard(exchange, async () => {
+  parts.answerThrown(exchange, async () => {
     if (!isMessageId(id)) return exchange.refuse(messageNotFound);
     const reply = await parts.queries.get({ accountId: principal.account.accountId, messageId: id });
     const found = foundMessage(reply, principal, statusUnavailable);
@@ -64,7 +64,7 @@ export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpReques
   const query = req.getQuery() ?? '';
   const principal = readerOf(parts, exchange, req);
   if (principal === null) return;
-  parts.guard(exchange, async () => {
+  parts.answerThrown(exchange, async () => {
     const parsed = parseListParameters(query);
     if (!parsed.ok) return exchange.refuse(parsed.problem);
     const { accountId } = principal.account;

@@ -141,7 +141,7 @@ function acceptPlain(sending: SendSms): StepResult {
   const message = messageOf(sending, sending.automaticId ?? newMessageId(nowMs), nowMs);
   const beganAtMs = parts.clock.monotonicMs();
   acceptTracked(parts, { message, links, use: 'urgent' }, (refused) => {
-    parts.guard(exchange, () => {
+    parts.answerThrown(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
       if (isOtpForNow(message) && links.length === 0) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
       exchange.json(202, acceptedBody(message, acceptedTextOf(found(sending.request), found(sending.admitted))));

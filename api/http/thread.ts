@@ -46,7 +46,7 @@ import { portedTo } from '../../policy/registry/ported-to.ts';
 import { openHttpServer } from './http-server.ts';
 import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
-import { type HttpServer, guard } from './exchange.ts';
+import { type HttpServer, answerThrown } from './exchange.ts';
 import { answerReady, readiness } from './health.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
@@ -108,8 +108,8 @@ async function startThread(data: ThreadData) {
   const registries = registryCache(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
   const decisions = new GuardDecisions(publisher, clock);
-  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules), decisions });
-  const { conversions } = fraud;
+  const guard = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules), decisions });
+  const { conversions } = guard;
   const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to), conversions };
   const engine = ({ routing: rules, otp }: RequestRules) => ({
     admit: admission(rules, circumstances, routing),
@@ -146,7 +146,7 @@ async function startThread(data: ThreadData) {
     keyPlaces: keyPlaces(secret),
     bodyPrints: bodyPrinter(data.bodyKeys),
     queries,
-    guard,
+    answerThrown,
     turns: new SliceTurns(clock, pace),
     pace,
     links: {
@@ -179,7 +179,7 @@ async function startThread(data: ThreadData) {
     otpLimits: () => policy.otp.limits,
     hedging: () => policy.otp.hedging,
     rates: new OtpRates(data.otpRateMemory, data.shares, clock),
-    fraud,
+    guard,
     drawsRoutes: () => policy.drawsRoutes,
   };
   const listening = await openHttpServer(
@@ -198,10 +198,10 @@ async function startThread(data: ThreadData) {
       redirect: (exchange, req) => redirect(redirecting, exchange, req),
       live: (exchange) => exchange.json(200, '{"status":"ok"}'),
       ready: (exchange) => answerReady(exchange, readiness(health)),
-      forwarder: forwarder(data, access, guard, sending.turns, clock),
+      forwarder: forwarder(data, access, answerThrown, sending.turns, clock),
     },
     data,
-    guard,
+    answerThrown,
     clock,
   );
 
@@ -212,7 +212,7 @@ async function startThread(data: ThreadData) {
     configure(next: RequestRules) {
       rules = next;
       policy = engine(rules);
-      fraud.configure(guardRulesOf(next));
+      guard.configure(guardRulesOf(next));
     },
     async drain(limitMs: number) {
       const endAtMs = clock.monotonicMs() + limitMs;
@@ -237,7 +237,7 @@ async function startThread(data: ThreadData) {
       carriers.stop();
       queues.stop();
       stopOtpTimes();
-      await fraud.stop();
+      await guard.stop();
       clock.stop();
       await Promise.all([directory.close(), links.close()]);
       await pages.close();

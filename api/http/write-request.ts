@@ -20,7 +20,7 @@ import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { type AccessParts, admitCaller, holdAtWork } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
-import type { Exchange, Guard } from './exchange.ts';
+import type { Exchange, AnswerThrown } from './exchange.ts';
 import { readBody } from './read-body.ts';
 
 /** What finds and compares requests with an idempotency key. */
@@ -28,7 +28,7 @@ export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: Bod
 export type WriteParts = KeyParts & {
   readonly access: AccessParts;
   readonly clock: Clock;
-  readonly guard: Guard;
+  readonly answerThrown: AnswerThrown;
   readonly idempotent: IdempotentRequests<AcceptanceRefusal | Problem>;
 };
 
@@ -70,9 +70,9 @@ export abstract class WriteRequest<Parts extends WriteParts = WriteParts> {
     this.req = req;
   }
 
-  /** Runs the remaining steps. The guard answers what a step throws. */
+  /** Runs the remaining steps. What a step throws is answered. */
   proceed(): void {
-    this.parts.guard(this.exchange, () => this.#run());
+    this.parts.answerThrown(this.exchange, () => this.#run());
   }
 
   proceedWith(body: Buffer): void {

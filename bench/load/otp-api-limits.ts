@@ -72,7 +72,7 @@ export class OtpApiLimits {
     decide: (held: OtpNumber) => Decided<boolean>,
   ): boolean {
     this.#nowMs = atMs;
-    const user = { accountId, to, clientIp: ip, deviceId: null };
+    const user = { accountId, to, ip, device: null };
     if (this.#rates.take('sends', otpLimitsDefault, user) !== null) return false;
     const { next, answer } = decide(this.#numbers.get(to) ?? nobody);
     if (next !== null) this.#numbers.set(to, next);

@@ -50,9 +50,9 @@ export class ResendOtp extends ChangeOtp {
     const sent = sentOf(resent);
     if (sent !== null) {
       const countedId = countSend(this, claim);
-      const { accountId, clientIp: ip, deviceId: device } = found(this.user);
+      const { accountId, ip, device } = found(this.user);
       const { ownCode } = sent.otp;
-      if (principal.livemode) parts.fraud.resent({ accountId, to: sent.to, ip, device, ownCode }, countedId);
+      if (principal.livemode) parts.guard.resent({ accountId, to: sent.to, ip, device, ownCode }, countedId);
     }
     if (!resent.ok) return { refusal: problemOfOtp(resent), isPublished: resent.isPublished };
     return doneWith(this, JSON.stringify(otpShape(resent.otp, resent.to, parts.clock.nowMs())));
@@ -102,7 +102,7 @@ async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const { to } = user;
   const limited = takeSend(resending);
   if (limited !== null || to === null) return limited;
-  const refused = guardResend(parts.fraud, principal, { ...user, to });
+  const refused = guardResend(parts.guard, principal, { ...user, to });
   return refused === null ? null : refuseByGuard(resending, await refusedMessage(resending, to), refused);
 }
 

@@ -28,7 +28,7 @@ export type GuardedResult = { readonly ok: true; readonly start: GuardedStart | 
 export function guardStart(guard: SharedGuard, { livemode, account }: Principal, asked: StartOtpBody): GuardedResult {
   if (!livemode) return { ok: true, start: null };
   const { to, challenge_passed: challengePassed = false } = asked;
-  const { clientIp: ip, deviceId: device } = clientOf(asked);
+  const { ip, device } = clientOf(asked);
   const question = { accountId: account.accountId, to, ip, device };
   const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed, isResend: false });
   if (refusal !== null) return refusedBy(refusal);
@@ -47,7 +47,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
 export function guardResend(
   guard: SharedGuard,
   { livemode, account }: Principal,
-  { to, clientIp: ip, deviceId: device }: OtpUser & { readonly to: string },
+  { to, ip, device }: OtpUser & { readonly to: string },
 ): GuardRefusal | null {
   if (!livemode) return null;
   const question = { accountId: account.accountId, to, ip, device };

@@ -32,7 +32,7 @@ export type OtpRouteParts = OtpParts &
     /** Texts and limits in effect. */
     readonly otpRules: () => OtpRules;
     readonly rates: OtpRates;
-    readonly fraud: SharedGuard;
+    readonly guard: SharedGuard;
     /** Whether a route is drawn by conversion. */
     readonly drawsRoutes: () => boolean;
     readonly audit: RefusalAudit;

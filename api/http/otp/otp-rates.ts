@@ -18,8 +18,8 @@ import { type Problem, problem, problemOf } from '../../problem.ts';
 export type OtpUser = {
   readonly accountId: AccountId;
   readonly to: string | null;
-  readonly clientIp: string | null;
-  readonly deviceId: string | null;
+  readonly ip: string | null;
+  readonly device: string | null;
 };
 
 /** Digits of a number that its prefix leaves out: 10,000 numbers share one. */
@@ -48,10 +48,10 @@ export class OtpRates {
    * Counts one in every dimension; null when all of them have room. Otherwise nothing is counted: a caller beyond
    * one limit uses up no other.
    */
-  take(counted: OtpCounted, limits: OtpLimits, user: OtpUser): Problem | null {
+  take(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): Problem | null {
     const nowUs = this.#nowUs();
     const taken: Counted[] = [];
-    for (const each of countedOf(counted, limits, user)) {
+    for (const each of countedOf(counted, inEffect, user)) {
       const verdict = this.#table.take(each.name, paceOfLimit(each.limit), nowUs);
       if (verdict !== null && !verdict.ok) {
         this.#giveBack(taken, nowUs);
@@ -63,8 +63,8 @@ export class OtpRates {
   }
 
   /** What `take` has counted did not happen: no message was sent, or the guess was not wrong. */
-  giveBack(counted: OtpCounted, limits: OtpLimits, user: OtpUser): void {
-    this.#giveBack(countedOf(counted, limits, user), this.#nowUs());
+  giveBack(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): void {
+    this.#giveBack(countedOf(counted, inEffect, user), this.#nowUs());
   }
 
   #giveBack(counts: Iterable<Counted>, nowUs: number): void {
@@ -108,21 +108,21 @@ export class OtpRates {
 type Counted = { readonly dimension: OtpDimension; readonly name: string; readonly limit: OtpLimit };
 
 /** The counts of a request that are in memory: sends and wrong guesses of a number are in its record. */
-function* countedOf(counted: OtpCounted, limits: OtpLimits, user: OtpUser): Generator<Counted> {
+function* countedOf(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): Generator<Counted> {
   for (const [dimension, name] of namesOf(user)) {
     if (dimension === 'number' && counted !== 'verifications') continue;
-    yield { dimension, name: `${counted} ${name}`, limit: limits[counted][dimension] };
+    yield { dimension, name: `${counted} ${name}`, limit: inEffect[counted][dimension] };
   }
 }
 
 /** The dimensions that a request has, with the name its count has. */
-function* namesOf({ accountId, to, clientIp, deviceId }: OtpUser): Generator<readonly [OtpDimension, string]> {
+function* namesOf({ accountId, to, ip, device }: OtpUser): Generator<readonly [OtpDimension, string]> {
   if (to !== null) {
     yield ['number', `${accountId} number ${to}`];
     yield ['prefix', `${accountId} prefix ${to.slice(0, -prefixCutDigits)}`];
   }
-  if (clientIp !== null) yield ['client_ip', `${accountId} ip ${clientIp}`];
-  if (deviceId !== null) yield ['device_id', `${accountId} device ${deviceId}`];
+  if (ip !== null) yield ['client_ip', `${accountId} ip ${ip}`];
+  if (device !== null) yield ['device_id', `${accountId} device ${device}`];
   yield ['account', accountId];
 }
 

@@ -121,12 +121,12 @@ export type ResendOtpBody = z.infer<typeof resendOtpBody>;
  * The client's address and device under which limits and the guard count: one household has 2^64 addresses of IPv6, and each
  * may be written in several ways.
  */
-export function clientOf({ client_ip: address, device_id: deviceId }: ResendOtpBody): {
-  readonly clientIp: string | null;
-  readonly deviceId: string | null;
+export function clientOf({ client_ip: address, device_id: device }: ResendOtpBody): {
+  readonly ip: string | null;
+  readonly device: string | null;
 } {
   const octets = address === undefined ? null : parseIp(address);
-  return { clientIp: octets === null ? null : householdOf(octets), deviceId: deviceId ?? null };
+  return { ip: octets === null ? null : householdOf(octets), device: device ?? null };
 }
 
 /** Checks a body against one of the schemas. An empty body is an object without fields. */

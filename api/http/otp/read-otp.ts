@@ -7,14 +7,14 @@ import { type AccountId, isOtpId, placeOfOtp } from '../../../model/ids.ts';
 import { type OtpFailReason, type OtpSend, type OtpStatus, isUndelivered, statusOf } from '../../../model/otp.ts';
 import { problem } from '../../problem.ts';
 import { type AccessParts, admitReader } from '../access.ts';
-import type { Exchange, Guard } from '../exchange.ts';
+import type { Exchange, AnswerThrown } from '../exchange.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
 import { isoTime, otpNotFound, otpShape } from './otp-answer.ts';
 
 type ReadOtpParts = Pick<OtpParts, 'otps' | 'clock'> & {
   readonly access: AccessParts;
   readonly queries: StatusQueryClient;
-  readonly guard: Guard;
+  readonly answerThrown: AnswerThrown;
 };
 
 export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest): void {
@@ -22,7 +22,7 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
   const admitted = admitReader(parts.access, exchange, req, 'sms:read');
   if (!admitted.ok) return exchange.refuse(admitted.problem);
   const owner = ownerOf(admitted.principal);
-  parts.guard(exchange, async () => {
+  parts.answerThrown(exchange, async () => {
     if (!isOtpId(id)) return exchange.refuse(otpNotFound);
     const number = await parts.otps.read(owner, placeOfOtp(id));
     if (number === null) return exchange.refuse(storeAway);

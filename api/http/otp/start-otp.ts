@@ -113,7 +113,7 @@ function checkMessageCapacity({ parts }: StartOtp): StepResult {
 /** The last step before it is sent: what it lets pass counts at once. */
 function passGuard(starting: StartOtp): StepResult {
   const { parts, principal, asked, message } = starting;
-  const guarded = guardStart(parts.fraud, principal, found(asked));
+  const guarded = guardStart(parts.guard, principal, found(asked));
   if (!guarded.ok) return refuseByGuard(starting, found(message).request, guarded);
   starting.guarded = guarded.start;
   return null;

@@ -83,7 +83,7 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
     const { ownCode } = verdict;
     // The conversion of carriers is that of codes that are judged.
     const messageId = parts.drawsRoutes() && !ownCode ? verdict.messageId : null;
-    parts.fraud.verified({ accountId, to, ownCode, messageId });
+    parts.guard.verified({ accountId, to, ownCode, messageId });
   }
   return verdict;
 }

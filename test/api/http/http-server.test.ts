@@ -5,7 +5,7 @@ import { clientAddress } from '../../../api/http/client-address.ts';
 import { openHttpServer } from '../../../api/http/http-server.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { forwarder } from '../../../api/http/forward.ts';
-import { type HttpServer, guard } from '../../../api/http/exchange.ts';
+import { type HttpServer, answerThrown } from '../../../api/http/exchange.ts';
 import { placesOf } from '../../../api/http/places.ts';
 import { RateLimits } from '../../../acceptance/principal-limits.ts';
 import { newRateMemory } from '../../../platform/rate-table.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
     sendSms: () => {
       throw new Error('at once');
     },
-    listSms: (exchange) => guard(exchange, () => Promise.reject(new Error('later'))),
+    listSms: (exchange) => answerThrown(exchange, () => Promise.reject(new Error('later'))),
     getSms: (exchange) => exchange.json(200, '{}'),
     sendBatch: (exchange) => exchange.json(200, '{}'),
     cancelSms: (exchange) => exchange.json(200, '{}'),
@@ -44,13 +44,13 @@ beforeAll(async () => {
     live: (exchange) => exchange.json(200, '{}'),
     ready: (exchange) =>
       readBody(exchange, '', access.places.bodies, { account: 'a' }, () =>
-        guard(exchange, () => {
+        answerThrown(exchange, () => {
           throw new Error('while reading');
         }),
       ),
-    forwarder: forwarder({ controlPort: 0, controlSecret: '' }, access, guard, new SliceTurns()),
+    forwarder: forwarder({ controlPort: 0, controlSecret: '' }, access, answerThrown, new SliceTurns()),
   } satisfies Parameters<typeof openHttpServer>[1];
-  httpServer = await openHttpServer(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
+  httpServer = await openHttpServer(state, routes, { host: '127.0.0.1', port: 0, shared: false }, answerThrown);
 });
 afterAll(async () => {
   log.level = level;

@@ -3,7 +3,7 @@ import { type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { clientAddress } from '../../../api/http/client-address.ts';
-import { type HttpServer, guard } from '../../../api/http/exchange.ts';
+import { type HttpServer, answerThrown } from '../../../api/http/exchange.ts';
 import { forwarder } from '../../../api/http/forward.ts';
 import { openHttpServer } from '../../../api/http/http-server.ts';
 import { placesOf } from '../../../api/http/places.ts';
@@ -47,10 +47,10 @@ beforeAll(async () => {
       verifyOtp: none,
     },
     ...{ resendOtp: none, cancelOtp: none, getOtp: none, redirect: none, live: none, ready: none },
-    forwarder: forwarder({ controlPort, controlSecret: '' }, access, guard, new SliceTurns(), clock),
+    forwarder: forwarder({ controlPort, controlSecret: '' }, access, answerThrown, new SliceTurns(), clock),
   };
   const state: HttpServer = { open: new Set(), draining: false };
-  ingress = await openHttpServer(state, routes, { host: '127.0.0.1', port: 0, shared: false }, guard);
+  ingress = await openHttpServer(state, routes, { host: '127.0.0.1', port: 0, shared: false }, answerThrown);
 });
 afterAll(async () => {
   await ingress?.stopTaking(1_000);

@@ -1,7 +1,7 @@
 // The steps of a request: in order and in one turn, until one refuses, answers, waits or throws.
 import type { HttpRequest } from 'uWebSockets.js';
 import { expect, test } from 'vitest';
-import type { Exchange, Guard } from '../../../api/http/exchange.ts';
+import type { AnswerThrown, Exchange } from '../../../api/http/exchange.ts';
 import { type Step, type StepResult, type WriteParts, WriteRequest } from '../../../api/http/write-request.ts';
 import { problem } from '../../../api/problem.ts';
 import { nextTurn } from '../../../platform/clock.ts';
@@ -14,8 +14,8 @@ class Counted extends WriteRequest {
   readonly steps: readonly Step<Counted>[];
   readonly use = 'ordinary';
 
-  constructor(exchange: Exchange, steps: readonly Step<Counted>[], guard: Guard) {
-    super({ guard } as WriteParts, exchange, {} as HttpRequest);
+  constructor(exchange: Exchange, steps: readonly Step<Counted>[], answerThrown: AnswerThrown) {
+    super({ answerThrown } as WriteParts, exchange, {} as HttpRequest);
     this.steps = steps;
   }
 }
@@ -23,7 +23,7 @@ class Counted extends WriteRequest {
 function running(...results: (StepResult | (() => StepResult | Promise<StepResult>))[]) {
   const seen: string[] = [];
   const exchange = { refuse: ({ code }: { code: string }) => seen.push(code) } as unknown as Exchange;
-  const guard: Guard = (_exchange, run) => {
+  const answerThrown: AnswerThrown = (_exchange, run) => {
     const caught = (error: unknown) => void seen.push(messageOf(error));
     try {
       void run()?.catch(caught);
@@ -35,7 +35,7 @@ function running(...results: (StepResult | (() => StepResult | Promise<StepResul
     seen.push(String(at));
     return typeof result === 'function' ? result() : result;
   });
-  const request = new Counted(exchange, steps, guard);
+  const request = new Counted(exchange, steps, answerThrown);
   request.proceed();
   return { seen, request };
 }
@@ -65,7 +65,7 @@ test('a step that promises a result is waited for, whatever that is', async () =
   expect([goesOn.seen, refuses.seen, answers.seen]).toEqual([['0', '1'], ['0', 'invalid_field'], ['0']]);
 });
 
-test('what a step throws, before or after it waited, reaches the guard', async () => {
+test('what a step throws, before or after it waited, is answered', async () => {
   const throwing = () => {
     throw new Error('broke');
   };
