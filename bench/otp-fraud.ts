@@ -4,7 +4,7 @@
 import { limits } from '../platform/limits.ts';
 import { MinHeap } from '../platform/min-heap.ts';
 import { seededRandom } from '../platform/random.ts';
-import { Blocks } from '../policy/otp-guard/blocks.ts';
+import { GuardBlocks } from '../policy/otp-guard/blocks.ts';
 import type { GuardEvent } from '../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../policy/otp-guard/guard.ts';
 import { guardModesDefault } from '../policy/otp/contract.ts';
@@ -78,8 +78,13 @@ type Timed = { readonly atMs: number; readonly act: () => void };
 
 function play(scenario: Scenario, seed: number): Result {
   const random = seededRandom(seed);
-  const blocks = new Blocks(limits.otpGuard.blocksShare);
-  const guard = new OtpGuard(guardModesDefault, limits.otpGuard, () => blocks);
+  const blocks = new GuardBlocks(limits.otpGuard.blocksShare);
+  const guard = new OtpGuard(
+    guardModesDefault,
+    limits.otpGuard,
+    () => blocks,
+    () => false,
+  );
   const result: Result = {
     ...{
       asked: none(),
@@ -109,7 +114,6 @@ function play(scenario: Scenario, seed: number): Result {
     challengePassed: false,
     isResend: false,
     destinations: ['+880'],
-    safeList: [],
   };
 
   /** True when it was refused. */

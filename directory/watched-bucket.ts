@@ -12,7 +12,7 @@ import { BusCalls } from './bus-calls.ts';
 import { type BucketReading, type WatchedBucketName, lastRevision, readBucket } from './watch.ts';
 
 /** The state built from a bucket's entries. `apply` takes an entry or its deletion; false when it cannot be read. */
-type BucketState = { apply(name: string, body: Uint8Array | null): boolean };
+type BucketState = { apply(name: string, body: Uint8Array | null, revision: number): boolean };
 
 type Held<State> = { readonly state: State; readonly reading: BucketReading };
 
@@ -70,8 +70,8 @@ export class WatchedBucket<State extends BucketState> {
   /** Reads everything into a fresh state and swaps it in: what was deleted meanwhile is gone with the old one. */
   async #read(): Promise<void> {
     const state = this.#newState();
-    const take = (name: string, body: Uint8Array | null) => {
-      if (state.apply(name, body)) return;
+    const take = (name: string, body: Uint8Array | null, revision: number) => {
+      if (state.apply(name, body, revision)) return;
       metrics.directoryBadEntries.inc();
       log.error({ bucket: this.#name, entry: name }, 'a directory entry cannot be read and is not used');
     };

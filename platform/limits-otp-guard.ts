@@ -19,7 +19,8 @@ export const otpGuardLimits = {
   /** Numbers by address and device: ~100 B each. */
   clientNumbersShare: 20_000,
   /**
-   * Blocked prefixes of an account, with those that are remembered: of the bucket, of its list and of each thread's memory.
+   * Blocked prefixes of an account, with those that are remembered: of the bucket, of its list and of each thread's memory. As
+   * many again of rules in shadow mode.
    * Those that rules make leave room for those that people order.
    */
   blocksShare: 3_000,
@@ -29,6 +30,9 @@ export const otpGuardLimits = {
    * seven prefixes of 10^8 numbers, has 700.
    */
   wideBlocksFrom: 1_500,
+  /** Blocks of a prefix before the one that is there, which the list still has, with the begin of their notes: × ~200 B. */
+  earlierMax: 3,
+  earlierNoteCharsMax: 50,
   /** Of those that have ended so many are forgotten at once when there is no room. */
   forgottenAtOnce: 100,
   /** A block that could not be stored is tried again after this. */
@@ -63,10 +67,10 @@ export const otpGuardLimits = {
   /** Attempts to change an entry of the bucket against concurrent writers. */
   mergeTriesMax: 8,
   /**
-   * 50,000 blocks × ~300 B, and an outage of each of 64 carriers × at most 16 KB. An account that orders all of its share with
-   * the longest notes has 3,000 × ~1.1 KB = 3.3 MB of it.
+   * 50,000 blocks × ~300 B, most of them the first of their prefix, and an outage of each of 64 carriers × at most 16 KB. An account
+   * that orders all of its share with the longest notes, again and again, has 3,000 × ~2.2 KB = 6.6 MB of it.
    */
-  bucketBytes: 16 * 2 ** 20,
+  bucketBytes: 32 * 2 ** 20,
   sweepEveryMs: 15 * 60_000,
   sweptMax: 50_000,
 } as const;

@@ -5,10 +5,10 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import {
   type BegunOutage,
   type EndedOutage,
-  beginOutage,
-  endOutage,
   putBlock,
   releaseProbed,
+  storeOutage,
+  storeOutageEnd,
 } from '../../cluster/bus/otp-guard-bucket.ts';
 import { unreachable } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -16,7 +16,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { Blocks } from '../../policy/otp-guard/blocks.ts';
+import type { GuardBlocks } from '../../policy/otp-guard/blocks.ts';
 import type { GuardEvent } from '../../policy/otp-guard/contract.ts';
 import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 
@@ -26,11 +26,11 @@ export class FindingWriter {
   readonly #bus: Bus;
   readonly #bucket: KV;
   readonly #clock: Clock;
-  readonly #blocks: () => Blocks;
+  readonly #blocks: () => GuardBlocks;
   #isStopped = false;
 
   /** `blocks`: those in effect in this thread. */
-  constructor(bus: Bus, bucket: KV, clock: Clock, blocks: () => Blocks) {
+  constructor(bus: Bus, bucket: KV, clock: Clock, blocks: () => GuardBlocks) {
     this.#bus = bus;
     this.#bucket = bucket;
     this.#clock = clock;
@@ -84,7 +84,7 @@ export class FindingWriter {
       const put = await putBlock(this.#bus, this.#bucket, stored);
       if (put === 'unchanged') return;
       if (put === 'full') {
-        this.#blocks().remove(block);
+        this.#blocks().of(shadow).remove(block);
         return beyondShare(block);
       }
     } catch (error) {
@@ -95,13 +95,13 @@ export class FindingWriter {
     metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : insteadOf === null ? 'on' : 'wide' });
     log.warn(
       { accountId, prefix, rule, statistic, threshold, times, shadow, note },
-      'numbers get no more codes for a time',
+      shadow ? 'a rule in shadow mode would have blocked numbers' : 'numbers get no more codes for a time',
     );
   }
 
   #storeAgain(event: EventOf<'blocked'>): void {
     this.#clock.after(limits.otpGuard.storeAgainMs, () => {
-      const isInEffect = this.#blocks().active(event, this.#clock.monotonicMs()) !== null;
+      const isInEffect = this.#blocks().of(event.shadow).active(event, this.#clock.monotonicMs()) !== null;
       if (isInEffect && !this.#isStopped) void this.#stored(event, true);
     });
   }
@@ -155,7 +155,7 @@ export class FindingWriter {
 
   async #begun(outage: BegunOutage): Promise<void> {
     try {
-      await beginOutage(this.#bus, this.#bucket, outage);
+      await storeOutage(this.#bus, this.#bucket, outage);
     } catch (error) {
       log.warn({ ...placeOf(outage), error: messageOf(error) }, 'an outage could not be stored for the reports');
     }
@@ -163,7 +163,7 @@ export class FindingWriter {
 
   async #ended(end: EndedOutage): Promise<void> {
     try {
-      await endOutage(this.#bucket, end, this.#clock.nowMs());
+      await storeOutageEnd(this.#bucket, end, this.#clock.nowMs());
     } catch (error) {
       log.warn({ ...placeOf(end), error: messageOf(error) }, 'the end of an outage could not be stored');
     }
@@ -171,12 +171,9 @@ export class FindingWriter {
 }
 
 /** Seen in no list: a rule found numbers, and nothing is blocked. */
-function beyondShare({
-  accountId,
-  prefix,
-  rule,
-}: Pick<EventOf<'beyond_share'>, 'accountId' | 'prefix' | 'rule'>): void {
+function beyondShare({ accountId, prefix, rule, shadow }: Omit<EventOf<'beyond_share'>, 'kind'>): void {
   metrics.otpGuardBlocks.inc({ rule, mode: 'beyond_share' });
+  if (shadow) return;
   log.error({ accountId, prefix, rule }, 'numbers are not blocked: the account has its share of blocks in effect');
 }
 

@@ -15,14 +15,21 @@ import { RotatingMap } from '../../platform/rotating-map.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ConversionView } from '../../policy/otp-conversion/contract.ts';
 import { ConversionScores } from '../../policy/otp-conversion/scores.ts';
-import type { GuardRequest, GuardSend, GuardVerdict, OtpGuardRules } from '../../policy/otp-guard/contract.ts';
+import type {
+  GuardNumber,
+  GuardRequest,
+  GuardSend,
+  GuardVerdict,
+  OtpGuardRules,
+} from '../../policy/otp-guard/contract.ts';
 import { type BegunCode, type EnteredCode, OtpGuard } from '../../policy/otp-guard/guard.ts';
+import { SafeList } from '../../policy/otp-guard/safe-list.ts';
 import { FindingWriter } from './finding-writer.ts';
 import type { GuardDecisions } from './guard-decisions.ts';
-import { GuardEntries } from './guard-entries.ts';
+import { GuardEntries, type ReleasedBlock } from './guard-entries.ts';
 
-/** Who asks for a code; the account's lists come from the bucket and the configuration. */
-export type GuardQuestion = Omit<GuardRequest, 'destinations' | 'safeList'>;
+/** Who asks for a code; the account's destinations come from the bucket and the configuration. */
+export type GuardQuestion = Omit<GuardRequest, 'destinations'>;
 
 type SharedGuardParts = {
   readonly bus: Bus;
@@ -51,15 +58,26 @@ export class SharedGuard {
   /** The messages that were counted, by their ids: several tries of a request, at several nodes, may report one. */
   readonly #counted: RotatingMap<string, true>;
   #rules: OtpGuardRules;
+  #safe: SafeList;
 
   /** Resolves when the blocks in effect are in memory. */
   static async open(parts: SharedGuardParts): Promise<SharedGuard> {
     const bucket = await openBucket(parts.bus, 'otp_guard');
-    const newEntries = () => new GuardEntries(parts.clock);
+    let shared: SharedGuard | null = null;
+    let releasedTo = 0;
+    const released = ({ revision, ...place }: ReleasedBlock) => {
+      // They are read again when the bucket is.
+      if (revision <= releasedTo) return;
+      releasedTo = revision;
+      // A guard that has counted nothing yet has nothing to forget.
+      if (shared !== null) shared.#guard.released(place);
+    };
+    const newEntries = () => new GuardEntries(parts.clock, released);
     const entries = new WatchedBucket(parts.bus, 'otp_guard', newEntries, () => {}, parts.clock);
     await entries.start();
     const writer = new FindingWriter(parts.bus, bucket, parts.clock, () => entries.state.blocks);
-    return new SharedGuard(parts, writer, entries);
+    shared = new SharedGuard(parts, writer, entries);
+    return shared;
   }
 
   private constructor(parts: SharedGuardParts, findings: FindingWriter, entries: WatchedBucket<GuardEntries>) {
@@ -68,7 +86,9 @@ export class SharedGuard {
     this.#findings = findings;
     this.#entries = entries;
     this.#rules = rules;
-    this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks);
+    this.#safe = new SafeList(rules.safeList);
+    const isSafe = (number: GuardNumber) => this.#safe.has(number.to) || entries.state.isSafe(number);
+    this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks, isSafe);
     this.#talk = new GuardTalk(bus, secretBytes(nameBytes).toString('hex'), clock);
     this.#counted = new RotatingMap(limits.otp.countedMs, limits.otpGuard.countedMax, clock);
     this.conversions = { of: (place) => this.#scores.of(place, clock.monotonicMs()) };
@@ -80,18 +100,15 @@ export class SharedGuard {
 
   configure(rules: OtpGuardRules): void {
     this.#rules = rules;
+    this.#safe = new SafeList(rules.safeList);
     this.#guard.configure(rules.modes);
   }
 
   decide(question: GuardQuestion): GuardVerdict {
     const { clock, random = systemRandom, decisions } = this.#parts;
-    const { destinations, safeList } = this.#rules;
     const own = this.#entries.state.listsOf(question.accountId);
-    const lists = {
-      destinations: own?.destinations ?? destinations,
-      safeList: [...safeList, ...(own?.safeList ?? [])],
-    };
-    const verdict = this.#guard.decide({ ...question, ...lists }, clock.monotonicMs(), random.unit());
+    const destinations = own?.destinations ?? this.#rules.destinations;
+    const verdict = this.#guard.decide({ ...question, destinations }, clock.monotonicMs(), random.unit());
     if (verdict.refusal !== null) {
       const { rule, action } = verdict.refusal;
       metrics.otpGuardRefusals.inc({ rule, action });

@@ -13,10 +13,12 @@ export function factsOfEntry(entry: GuardEntry): readonly GuardFact[] {
 function factOfBlock(block: StoredBlock): GuardFact {
   const { accountId, prefix, rule, statistic, threshold, times, shadow, fromMs, untilMs, released } = block;
   const what = released === null ? 'block' : 'release';
+  // A rule that is on and one in shadow mode may find the same numbers in the same millisecond.
+  const detail = `${prefix}.${fromMs}${shadow ? '.shadow' : ''}`;
   return {
     kind: 'guard',
     what,
-    eventId: eventIdOf({ messageId: accountId, kind: `otp_guard.${what}`, detail: `${prefix}.${fromMs}` }),
+    eventId: eventIdOf({ messageId: accountId, kind: `otp_guard.${what}`, detail }),
     atMs: released === null ? fromMs : untilMs,
     accountId,
     // Under test keys the guard is asked nothing.

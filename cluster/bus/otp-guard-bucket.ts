@@ -1,6 +1,6 @@
-// The bucket `otp_guard`: blocked prefixes of numbers, outages of carriers and of numbers, and each account's own destinations
-// and safe list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
-// has ended stays for a day, because it makes the next one longer.
+// The bucket `otp_guard`: blocked prefixes of numbers and those that rules in shadow mode would have blocked, outages of carriers
+// and of numbers, and each account's own destinations and safe list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
+// has ended stays for a day, because it makes the next one longer; the entry of that one has it, too.
 import type { KV, KvEntry } from '@nats-io/kv';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
@@ -19,7 +19,11 @@ export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
   readonly released: 'probe' | 'operator' | null;
   /** A person's reason, or why 10^6 numbers are blocked instead of 10^4; empty without one. */
   readonly note: string;
+  /** Those of the prefix before it that ended within a day, the newest first, at most `earlierMax`; absent without any. */
+  readonly earlier?: readonly EarlierBlock[];
 };
+
+type EarlierBlock = Omit<StoredBlock, 'accountId' | 'prefix' | 'shadow' | 'earlier'>;
 
 /** Of a carrier, or of a block of an account's numbers (with the plus sign). */
 type OutagePlace = { readonly carrier: string } | { readonly accountId: string; readonly prefix: string };
@@ -40,18 +44,21 @@ export type GuardLists = {
 };
 
 export type GuardEntry =
-  | { readonly kind: 'block'; readonly accountId: string; readonly prefix: string; readonly block: StoredBlock | null }
+  | ({ readonly kind: 'block'; readonly block: StoredBlock | null } & BlockPlace)
   | { readonly kind: 'outage'; readonly outage: StoredOutage | null }
   | { readonly kind: 'lists'; readonly accountId: string; readonly lists: GuardLists | null };
 
+/** `shadow`: what a rule in shadow mode would have blocked has an entry of its own. */
+type BlockPlace = Pick<StoredBlock, 'accountId' | 'prefix' | 'shadow'>;
+
 const version = 1;
 const namePattern =
-  /^(?:block\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26})|(outage\.[a-z0-9-]+|unreachable\.acc_[0-9A-Z]{26}\.[0-9]{1,15}))$/;
+  /^(?:(block|shadow)\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26})|(outage\.[a-z0-9-]+|unreachable\.acc_[0-9A-Z]{26}\.[0-9]{1,15}))$/;
 const sweepWithinMs = 5_000;
 
 /** An entry, or its deletion (`body` null). Null for what this version cannot read. */
 export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntry | null {
-  const [, ofBlock, digits = '', ofLists, ofOutage] = namePattern.exec(name) ?? [];
+  const [, mode, ofBlock, digits = '', ofLists, ofOutage] = namePattern.exec(name) ?? [];
   const stored = body === null ? null : jsonObjectIn(body);
   if (body !== null && stored?.['v'] !== version) return null;
   if (ofLists !== undefined) {
@@ -60,7 +67,9 @@ export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntr
   if (ofOutage !== undefined) return { kind: 'outage', outage: stored as StoredOutage | null };
   if (ofBlock === undefined) return null;
   const block = stored === null ? null : (stored as unknown as StoredBlock);
-  return { kind: 'block', accountId: ofBlock, prefix: `+${digits}`, block };
+  // An earlier version had both under one name.
+  const shadow = mode === 'shadow' || block?.shadow === true;
+  return { kind: 'block', accountId: ofBlock, prefix: `+${digits}`, shadow, block };
 }
 
 /**
@@ -72,13 +81,15 @@ export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promis
   let stored = block;
   const isStored = await change(bucket, nameOfBlock(block), async (held) => {
     const before = blockIn(held);
-    const isAtShare = before === null && (await count(bus, `block.${block.accountId}.*`)) >= shareOf(block);
+    const isAtShare = before === null && (await count(bus, keysOf(block))) >= shareOf(block);
     isFull = isAtShare && (await forgetEnded(bus, block)) === 0;
     if (isFull) return null;
-    if (block.rule === 'operator') return (stored = ordered(block, before));
     // Each thread finds the same block by itself: the first one's is kept, and what a person orders is no rule's.
-    const isInEffect = before !== null && before.untilMs > block.fromMs;
-    return isInEffect && (!before.shadow || block.shadow) ? null : block;
+    if (block.rule !== 'operator' && before !== null && before.untilMs > block.fromMs) return null;
+    const earlier = earlierOf(before, block.fromMs);
+    stored = block.rule === 'operator' ? ordered(block, before) : block;
+    if (earlier.length > 0) stored = { ...stored, earlier };
+    return stored;
   });
   if (isFull) return 'full';
   return isStored ? stored : 'unchanged';
@@ -91,10 +102,22 @@ export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promis
 function ordered(order: StoredBlock, before: StoredBlock | null): StoredBlock {
   if (before === null) return order;
   const { times, rule } = before;
-  if (before.untilMs <= order.fromMs || before.shadow) return { ...order, times };
+  // What a person has released counts no more.
+  if (before.untilMs <= order.fromMs) return { ...order, times: before.released === 'operator' ? 0 : times };
   const note = order.note === '' && rule === 'operator' ? before.note : order.note;
   return { ...order, times, note, untilMs: Math.max(order.untilMs, before.untilMs) };
 }
+
+/** With the block that is there, if it has ended: so the list still has it when the prefix is blocked again. */
+function earlierOf(before: StoredBlock | null, nowMs: number): readonly EarlierBlock[] {
+  if (before === null) return [];
+  const { accountId: _, prefix: __, shadow: ___, earlier = [], ...block } = before;
+  const note = block.note.slice(0, limits.otpGuard.earlierNoteCharsMax);
+  const ended = block.untilMs <= nowMs ? [{ ...block, note }, ...earlier] : earlier;
+  return ended.filter((each) => isRemembered(each, nowMs)).slice(0, limits.otpGuard.earlierMax);
+}
+
+const isRemembered = ({ untilMs }: EarlierBlock, nowMs: number) => untilMs + thresholds.blockRememberedMs >= nowMs;
 
 function shareOf({ rule }: StoredBlock): number {
   const { blocksShare, ruleBlocksShare } = limits.otpGuard;
@@ -102,9 +125,9 @@ function shareOf({ rule }: StoredBlock): number {
 }
 
 /** Forgets the account's blocks that ended first: what they are remembered for is that the next one of them is longer. */
-async function forgetEnded(bus: Bus, { accountId, fromMs }: StoredBlock): Promise<number> {
+async function forgetEnded(bus: Bus, { fromMs, ...of }: StoredBlock): Promise<number> {
   const ended: (EntryPlace & { readonly untilMs: number })[] = [];
-  await readBlocks(bus, accountId, ({ untilMs }, place) => {
+  await readBlocks(bus, keysOf(of), ({ untilMs }, place) => {
     if (untilMs <= fromMs) ended.push({ ...place, untilMs });
   });
   ended.sort((one, other) => one.untilMs - other.untilMs);
@@ -118,21 +141,26 @@ async function count(bus: Bus, keys: string): Promise<number> {
   return Object.keys(state.subjects ?? {}).length;
 }
 
-type BlockPlace = Pick<StoredBlock, 'accountId' | 'prefix'>;
+type NumbersPlace = Pick<StoredBlock, 'accountId' | 'prefix'>;
 
-/** A person ends the block of the prefix. Null when there is none in effect. */
-export async function releaseBlock(bucket: KV, place: BlockPlace, nowMs: number): Promise<StoredBlock | null> {
-  return release(bucket, place, 'operator', nowMs, () => true);
+/**
+ * A person ends the block of the prefix; where there is none, what a rule in shadow mode would have blocked. Every guard forgets
+ * what it counted there. Null when there is neither.
+ */
+export async function releaseBlock(bucket: KV, place: NumbersPlace, nowMs: number): Promise<StoredBlock | null> {
+  const ends = (shadow: boolean) => release(bucket, { ...place, shadow }, 'operator', nowMs, () => true);
+  return (await ends(false)) ?? ends(true);
 }
 
 /** A probe was entered: ends the block that it passed, no later one, and never what a person ordered. */
 export async function releaseProbed(
   bucket: KV,
-  place: BlockPlace,
+  place: NumbersPlace,
   enteredAtMs: number,
   nowMs: number,
 ): Promise<StoredBlock | null> {
-  return release(bucket, place, 'probe', nowMs, ({ rule, fromMs }) => rule !== 'operator' && fromMs <= enteredAtMs);
+  const isPassed = ({ rule, fromMs }: StoredBlock) => rule !== 'operator' && fromMs <= enteredAtMs;
+  return release(bucket, { ...place, shadow: false }, 'probe', nowMs, isPassed);
 }
 
 async function release(
@@ -157,7 +185,7 @@ async function release(
  * its share of outages of numbers. One whose end nobody stored, because every thread restarted meanwhile or no more codes
  * are sent, is over after a time.
  */
-export async function beginOutage(bus: Bus, bucket: KV, outage: BegunOutage): Promise<boolean> {
+export async function storeOutage(bus: Bus, bucket: KV, outage: BegunOutage): Promise<boolean> {
   const { outageEveryMs, outageMsMax, unreachableShare } = limits.otpGuard;
   const lastsMsMax = 'prefix' in outage ? thresholds.undelivered.outageMsMax : outageMsMax;
   return change(bucket, nameOfOutage(outage), async (held) => {
@@ -172,7 +200,7 @@ export async function beginOutage(bus: Bus, bucket: KV, outage: BegunOutage): Pr
 }
 
 /** Stores its end. False when it is stored already, or its begin was not. */
-export async function endOutage(
+export async function storeOutageEnd(
   bucket: KV,
   { statistic, threshold, ...place }: EndedOutage,
   nowMs: number,
@@ -187,26 +215,32 @@ export async function readLists(bucket: KV, accountId: string): Promise<GuardLis
   return listsIn((await readEntry(bucket, nameOfLists(accountId))).entry, accountId);
 }
 
-/** Changes the given lists only; returns the result. */
+/** Changes the lists that `changed` has only; returns the result. It is called again when others write at the same time. */
 export async function changeLists(
   bucket: KV,
   accountId: string,
-  changed: Partial<Omit<GuardLists, 'accountId'>>,
+  changed: (before: GuardLists) => Partial<Omit<GuardLists, 'accountId'>>,
 ): Promise<{ readonly before: GuardLists; readonly after: GuardLists }> {
   let before: GuardLists = emptyLists(accountId);
   let after = before;
   await change(bucket, nameOfLists(accountId), (held) => {
     before = listsIn(held, accountId);
-    after = { ...before, ...changed };
+    after = { ...before, ...changed(before) };
     return after;
   });
   return { before, after };
 }
 
-/** The account's blocks, also those that have ended and are remembered, the newest first. */
-export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock[]> {
+/** The account's blocks, also those in shadow mode and those that ended within a day, the newest first. */
+export async function blocksOf(bus: Bus, accountId: string, nowMs: number): Promise<StoredBlock[]> {
   const blocks: StoredBlock[] = [];
-  await readBlocks(bus, accountId, (block) => blocks.push(block));
+  for (const shadow of [false, true]) {
+    await readBlocks(bus, keysOf({ accountId, shadow }), ({ earlier = [], ...block }) => {
+      const { prefix } = block;
+      const ended = earlier.filter((each) => isRemembered(each, nowMs));
+      blocks.push(block, ...ended.map((each) => ({ accountId, prefix, shadow, ...each })));
+    });
+  }
   return blocks.sort((one, other) => other.fromMs - one.fromMs);
 }
 
@@ -214,7 +248,7 @@ export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock
 export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
   const over: EntryPlace[] = [];
   const bounds = { recordsMax: limits.otpGuard.sweptMax, withinMs: sweepWithinMs };
-  for (const keys of ['block.>', 'unreachable.>']) {
+  for (const keys of ['block.>', 'shadow.>', 'unreachable.>']) {
     await readEntries(bus, 'otp_guard', keys, bounds, ({ name, body, subject, seq }) => {
       const entry = readGuardEntry(name, body);
       if (entry !== null && keptToMs(entry) < nowMs) over.push({ subject, seq });
@@ -225,9 +259,9 @@ export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
 
 type EntryPlace = { readonly subject: string; readonly seq: number };
 
-async function readBlocks(bus: Bus, accountId: string, take: (block: StoredBlock, place: EntryPlace) => void) {
+async function readBlocks(bus: Bus, keys: string, take: (block: StoredBlock, place: EntryPlace) => void) {
   const bounds = { recordsMax: limits.otpGuard.blocksShare, withinMs: sweepWithinMs };
-  await readEntries(bus, 'otp_guard', `block.${accountId}.*`, bounds, ({ name, body, subject, seq }) => {
+  await readEntries(bus, 'otp_guard', keys, bounds, ({ name, body, subject, seq }) => {
     const entry = readGuardEntry(name, body);
     if (entry?.kind === 'block' && entry.block !== null) take(entry.block, { subject, seq });
   });
@@ -264,16 +298,20 @@ async function change(
   return stored;
 }
 
-const nameOfBlock = ({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }) =>
-  `block.${accountId}.${prefix.slice(1)}`;
+const nameOfBlock = ({ accountId, prefix, shadow }: BlockPlace) =>
+  `${shadow ? 'shadow' : 'block'}.${accountId}.${prefix.slice(1)}`;
+const keysOf = ({ accountId, shadow }: Pick<StoredBlock, 'accountId' | 'shadow'>) =>
+  `${shadow ? 'shadow' : 'block'}.${accountId}.*`;
 const nameOfOutage = (place: OutagePlace) =>
   'prefix' in place ? `unreachable.${place.accountId}.${place.prefix.slice(1)}` : `outage.${place.carrier}`;
 const nameOfLists = (accountId: string) => `lists.${accountId}`;
 const emptyLists = (accountId: string): GuardLists => ({ accountId, destinations: null, safeList: [] });
 
+/** Under the name of a block an earlier version may have stored one of a rule in shadow mode: it is none. */
 function blockIn(held: KvEntry | null): StoredBlock | null {
   const entry = held === null ? null : readGuardEntry(held.key, held.value);
-  return entry?.kind === 'block' ? entry.block : null;
+  const isNone = entry?.kind !== 'block' || (entry.shadow && held?.key.startsWith('block.'));
+  return isNone ? null : entry.block;
 }
 
 function outageIn(held: KvEntry | null): StoredOutage | null {

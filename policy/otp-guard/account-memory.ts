@@ -24,6 +24,8 @@ export type PendingCode = {
   readonly isJudged: boolean;
   /** Only begun until then: it may still be withdrawn. */
   isAccepted: boolean;
+  /** A person has released its numbers since: it counts no more, and is not judged. */
+  isCleared: boolean;
   resends: number;
 };
 
@@ -75,7 +77,7 @@ export class AccountMemory {
   /** A second code to the same number within two minutes takes over the first one's place, and is one more message. */
   sent({ to, carrier, isProbe, ip, device, ownCode }: GuardSend, nowMs: number, isAccepted: boolean): PendingCode {
     const before = this.pending(to);
-    const waits = before !== undefined && !before.isVerified ? before : null;
+    const waits = before !== undefined && !before.isVerified && !before.isCleared ? before : null;
     // One that is only begun counts when it is accepted.
     const resends = waits === null ? 0 : waits.resends + (waits.isAccepted ? 1 : 0);
     // A number that waits for a code to be judged still does.
@@ -84,7 +86,7 @@ export class AccountMemory {
     const clients = clientsOf({ ip, device });
     const counted = clients.filter((client) => this.clients.sent(client, to, nowMs));
     const [four, six] = [this.#history(to, 4), this.#history(to, 6)];
-    const fresh = { hasReceipt: false, isVerified: false, isJudged, isAccepted, resends };
+    const fresh = { hasReceipt: false, isVerified: false, isJudged, isAccepted, isCleared: false, resends };
     const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, counted, four, six, ...fresh };
     this.#pending.set(to, code);
     if (!isAccepted) four.begun.add(openDigitsOf(to, 4));
@@ -102,7 +104,7 @@ export class AccountMemory {
   /** The code that waits at this number was sent again; false when none waits. */
   resent(to: string): boolean {
     const code = this.#pending.get(to);
-    if (code === undefined || code.isVerified) return false;
+    if (code === undefined || code.isVerified || code.isCleared) return false;
     for (const counted of [code, code.four, code.six]) counted.resends += 1;
     return true;
   }
@@ -137,14 +139,27 @@ export class AccountMemory {
     }
   }
 
+  /**
+   * A person said that the numbers that begin so are legitimate: what was counted of them is forgotten, and what waits there
+   * counts neither for velocity and sequence nor as a miss.
+   */
+  forgetCounts(prefix: string): void {
+    for (const code of this.#pending.values()) {
+      if (!code.to.startsWith(prefix)) continue;
+      code.isCleared = true;
+      proven(code);
+    }
+    for (const history of this.histories()) if (history.prefix.startsWith(prefix)) history.forgetCounts();
+  }
+
   /** The oldest code, removed, when its two minutes are over or more than `kept` wait; undefined when there is none. */
   takeDue(nowMs: number, kept: number): PendingCode | undefined {
     const oldest = this.#pending.values().next().value;
     if (oldest === undefined) return undefined;
-    const { four, six, resends, isVerified, sentAtMs } = oldest;
+    const { four, six, resends, isVerified, isCleared, sentAtMs } = oldest;
     if (nowMs - sentAtMs < thresholds.maturityMs) {
       if (this.#pending.size <= kept) return undefined;
-      if (!isVerified) for (const history of [four, six]) history.giveUp(1 + resends, nowMs);
+      if (!isVerified && !isCleared) for (const history of [four, six]) history.giveUp(1 + resends, nowMs);
     }
     return this.remove(oldest.to);
   }

@@ -16,6 +16,25 @@ export function isOfTest(rule: GuardRule): boolean {
   return rule === 'conversion' || rule === 'partial_conversion' || rule === 'sequence';
 }
 
+/**
+ * Those of rules that are on and of people, and apart from them those of rules in shadow mode: what these would have blocked
+ * changes neither how long a block lasts nor how many there may be.
+ */
+export class GuardBlocks {
+  readonly on: Blocks;
+  readonly shadow: Blocks;
+
+  /** `share`: how many of one account are held of each kind. */
+  constructor(share: number) {
+    this.on = new Blocks(share);
+    this.shadow = new Blocks(share);
+  }
+
+  of(shadow: boolean): Blocks {
+    return shadow ? this.shadow : this.on;
+  }
+}
+
 export class Blocks {
   readonly #share: number;
   /** By account and prefix, also those that have ended and are remembered. */
@@ -93,6 +112,7 @@ export class Blocks {
     return block.untilMs - nowMs;
   }
 
+  /** Forgets it: the next block of the prefix is a first one again. */
   remove({ accountId, prefix }: BlockPlace): void {
     const blocks = this.#accounts.get(accountId);
     blocks?.delete(prefix);

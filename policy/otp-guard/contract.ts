@@ -21,7 +21,7 @@ export type SwitchedRule = (typeof guardRules)[number];
 export type GuardRule = SwitchedRule | 'operator';
 
 export const guardModes = ['on', 'shadow', 'off'] as const;
-/** shadow: what the rule would refuse is sent, and reported. */
+/** shadow: what the rule would refuse is sent, and reported; for the other rules it is as if this one were off. */
 export type GuardMode = (typeof guardModes)[number];
 export type GuardModes = Readonly<Record<SwitchedRule, GuardMode>>;
 
@@ -68,8 +68,6 @@ export type GuardRequest = {
   readonly isResend: boolean;
   /** Prefixes with the plus sign that the account sends to. */
   readonly destinations: readonly string[];
-  /** Numbers and prefixes, with the plus sign, that no rule refuses. */
-  readonly safeList: readonly string[];
 };
 
 /** A message with a code, accepted. `carrier`: empty where it is not known. */
@@ -100,7 +98,7 @@ export type GuardEvent =
   /** `insteadOf`: the block of 10^4 numbers that was found, where its 10^6 are blocked (`wideBlocksFrom`); else null. */
   | ({ readonly kind: 'blocked'; readonly insteadOf: string | null } & NumberBlock)
   /** A rule found a block of numbers, and no more blocks may be in effect for the account. */
-  | { readonly kind: 'beyond_share'; readonly accountId: string; readonly prefix: string; readonly rule: GuardRule }
+  | ({ readonly kind: 'beyond_share' } & Pick<NumberBlock, 'accountId' | 'prefix' | 'rule' | 'shadow'>)
   /** A probe was verified. `leftMs`: how long the block would have lasted. */
   | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string; readonly leftMs: number }
   /** `accountIds`: those that sent codes by the carrier lately, of many the last ones. */
@@ -150,6 +148,6 @@ export type OtpGuardRules = {
   readonly modes: GuardModes;
   /** Prefixes with the plus sign that accounts without a list of their own send to; empty: the country's calling code. */
   readonly destinations: readonly string[];
-  /** Numbers and prefixes that no rule refuses, for every account. */
+  /** Numbers and prefixes that no rule refuses and that count nowhere, for every account. */
   readonly safeList: readonly string[];
 };

@@ -11,7 +11,8 @@
 import { assert } from '../../platform/assert.ts';
 import { setNewest } from '../../platform/bounded-map.ts';
 import { AccountMemory, type PendingCode } from './account-memory.ts';
-import { type Blocks, blockDurationMs } from './blocks.ts';
+import { decideBlock } from './block-decision.ts';
+import type { GuardBlocks } from './blocks.ts';
 import type {
   GuardBounds,
   GuardEvent,
@@ -21,29 +22,38 @@ import type {
   GuardSend,
   GuardVerdict,
 } from './contract.ts';
-import { type Alarm, type History, prefixOf } from './history.ts';
+import { type Alarm, type ConversionTest, type History, conversionTests, prefixOf } from './history.ts';
 import { Outages } from './outages.ts';
-import { sequenceNumbersMin, testSequence } from './sequence.ts';
+import { isSequenceDue, testSequence } from './sequence.ts';
 import { thresholds } from './thresholds.ts';
-import { verdictOf } from './verdict.ts';
+import { passes, verdictOf } from './verdict.ts';
 
 /** A code that is about to be sent. `code`: null when its number waited for one already. */
 export type BegunCode = { readonly send: GuardSend; readonly code: PendingCode | null };
+
+type NumbersPlace = { readonly accountId: string; readonly prefix: string };
 
 export type EnteredCode = GuardNumber & Pick<GuardSend, 'ownCode'>;
 
 export class OtpGuard {
   readonly #bounds: GuardBounds;
-  readonly #blocks: () => Blocks;
+  readonly #blocks: () => GuardBlocks;
+  readonly #isSafe: (number: GuardNumber) => boolean;
   readonly #outages: Outages;
   /** The one used last at the end. */
   readonly #accounts = new Map<string, AccountMemory>();
   #modes: GuardModes;
 
-  /** `blocks`: those in effect, which others may change. */
-  constructor(modes: GuardModes, bounds: GuardBounds, blocks: () => Blocks) {
+  /** `blocks`: those in effect, which others may change. `isSafe`: no rule refuses the number, and it counts nowhere. */
+  constructor(
+    modes: GuardModes,
+    bounds: GuardBounds,
+    blocks: () => GuardBlocks,
+    isSafe: (number: GuardNumber) => boolean,
+  ) {
     this.#modes = modes;
     this.#blocks = blocks;
+    this.#isSafe = isSafe;
     this.#bounds = bounds;
     this.#outages = new Outages(bounds);
   }
@@ -54,12 +64,14 @@ export class OtpGuard {
 
   /** Whether a code may be sent. `unit`, uniform in [0, 1), draws the probes. Changes nothing. */
   decide(request: GuardRequest, nowMs: number, unit: number): GuardVerdict {
+    if (this.#isSafe(request)) return passes;
     const memory = this.#accounts.get(request.accountId);
     return verdictOf(request, { memory, blocks: this.#blocks(), modes: this.#modes, nowMs, unit });
   }
 
   /** It was accepted. */
   sent(send: GuardSend, nowMs: number): GuardEvent[] {
+    if (this.#isSafe(send)) return [];
     const { code, events } = this.#counted(send, nowMs, true);
     return [...events, ...this.#testSequence(send.accountId, code, nowMs)];
   }
@@ -70,6 +82,7 @@ export class OtpGuard {
    */
   begin(send: GuardSend, nowMs: number): { readonly begun: BegunCode; readonly events: readonly GuardEvent[] } {
     const { accountId, to, isProbe } = send;
+    if (this.#isSafe(send)) return { begun: { send, code: null }, events: [] };
     const before = this.#accounts.get(accountId)?.pending(to);
     if (before !== undefined && !before.isVerified) {
       if (isProbe) this.#probed(accountId, before, nowMs);
@@ -96,6 +109,7 @@ export class OtpGuard {
 
   /** The same code once more: one more message to the number that waits, or the number waits again. */
   resent(send: GuardSend, nowMs: number): GuardEvent[] {
+    if (this.#isSafe(send)) return [];
     return this.#accounts.get(send.accountId)?.resent(send.to) === true ? [] : this.sent(send, nowMs);
   }
 
@@ -103,6 +117,7 @@ export class OtpGuard {
     const memory = this.#accounts.get(accountId);
     if (memory === undefined || memory.pending(to)?.isVerified === true) return [];
     const code = memory.verified(to);
+    if (this.#isSafe({ accountId, to })) return [];
     for (const openDigits of [4, 6] as const) {
       const history = memory.known(prefixOf(to, openDigits), openDigits);
       history?.verified(nowMs);
@@ -111,9 +126,14 @@ export class OtpGuard {
     }
     if (code?.isProbe !== true) return [];
     return [code.four, code.six].flatMap(({ prefix }) => {
-      const leftMs = this.#blocks().release({ accountId, prefix }, nowMs);
+      const leftMs = this.#blocks().on.release({ accountId, prefix }, nowMs);
       return leftMs > 0 ? [{ kind: 'released' as const, accountId, prefix, leftMs }] : [];
     });
+  }
+
+  /** A person has released a block of these numbers, and so says that what was asked for there is legitimate. */
+  released({ accountId, prefix }: NumbersPlace): void {
+    this.#accounts.get(accountId)?.forgetCounts(prefix);
   }
 
   /** A receipt that says delivered. */
@@ -152,7 +172,7 @@ export class OtpGuard {
    * and less the sooner it is judged. What becomes of a client's own code is not known.
    */
   #judge(accountId: string, memory: AccountMemory, code: PendingCode, nowMs: number): GuardEvent[] {
-    if (!code.isJudged) return [];
+    if (!code.isJudged || code.isCleared || this.#isSafe({ accountId, to: code.to })) return [];
     const { carrier, four, six, sentAtMs, isVerified } = code;
     const hasReceipt = code.hasReceipt || isVerified;
     const begun = this.#outages.add({ carrier, prefix: six.prefix, sentAtMs, hasReceipt, isVerified }, nowMs);
@@ -164,7 +184,7 @@ export class OtpGuard {
     for (const history of [four, six]) {
       const { isOutage, codes } = history.undelivered;
       history.undelivered.add(code);
-      endOutage(history, sentAtMs, usual, nowMs);
+      judgeAfterOutage(history, sentAtMs, usual, nowMs);
       const isOver = isOutage && !history.undelivered.isOutage;
       if (isOver) events.push({ kind: 'unreachable_over', accountId, prefix: history.prefix, codes });
     }
@@ -180,11 +200,18 @@ export class OtpGuard {
     if (!four.isSuspicious && waited === 1) conversion.add(isVerified);
     for (const history of counted) {
       history.judge(isVerified, code.to, conversion, waited);
-      const alarm = history.alarm();
-      if (alarm === null || this.#modes[alarm.rule] === 'off' || this.#waits(history, six, nowMs)) continue;
-      if (!hasReceipt && history.undelivered.beginOutage(sentAtMs, history.usualCodes(usual), nowMs)) {
-        events.push(unreachable(accountId, memory, history));
-      } else events.push(...this.#block(accountId, code, history, alarm, nowMs));
+      for (const rule of conversionTests) {
+        const alarm = history.alarm(rule);
+        if (alarm === null || this.#waits(history, six, rule, nowMs)) continue;
+        const mayBeOutage = !hasReceipt && history.undelivered.mayBeOutage(sentAtMs, history.usualCodes(usual));
+        if (this.#modes[rule] !== 'on') {
+          history.beginTest(rule, mayBeOutage ? 0 : thresholds.afterBlock);
+          if (!mayBeOutage) events.push(...this.#block(accountId, code, history, alarm, nowMs));
+        } else if (mayBeOutage) {
+          history.undelivered.beginOutage(nowMs);
+          events.push(unreachable(accountId, memory, history));
+        } else events.push(...this.#block(accountId, code, history, alarm, nowMs));
+      }
     }
     return events;
   }
@@ -205,47 +232,41 @@ export class OtpGuard {
 
   #testSequence(accountId: string, code: PendingCode, nowMs: number): GuardEvent[] {
     const { four } = code;
-    if (!isSequenceDue(four.pending.size - four.begun.size) || this.#modes.sequence === 'off') return [];
+    if (!isSequenceDue(four.pending.size - four.begun.size)) return [];
     const { pairs, threshold, isSequential } = testSequence(four.accepted());
     if (!isSequential) return [];
     return this.#block(accountId, code, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs);
   }
 
   #probed(accountId: string, { four, six }: PendingCode, nowMs: number): void {
-    for (const { prefix } of [four, six]) this.#blocks().probed({ accountId, prefix }, nowMs);
+    for (const { prefix } of [four, six]) this.#blocks().on.probed({ accountId, prefix }, nowMs);
   }
 
   /** While receipts of its prefix fall too it may be an outage: an alarm waits two minutes for what others show. */
-  #waits(history: History, { prefix, undelivered }: History, nowMs: number): boolean {
+  #waits(history: History, { prefix, undelivered }: History, rule: ConversionTest, nowMs: number): boolean {
     if (undelivered.isOutage || !this.#outages.receiptsFell(history.carrier, prefix)) return false;
-    history.alarmSinceMs ??= nowMs;
-    return nowMs - history.alarmSinceMs < thresholds.maturityMs;
+    return history.alarmWaitedMs(rule, this.#modes, nowMs) < thresholds.maturityMs;
   }
 
-  /** `found`: one of the two blocks of numbers that the code belongs to. */
+  /** `found`: one of the two blocks of numbers that the code belongs to. Only a rule that is on changes what is counted there. */
   #block(accountId: string, { six }: PendingCode, found: History, alarm: Alarm, nowMs: number): GuardEvent[] {
-    found.begin(thresholds.afterBlock);
-    found.undelivered.forgetReceipts();
-    const blocks = this.#blocks();
-    const shadow = this.#modes[alarm.rule] === 'shadow';
-    // A rule in shadow mode must not take the place of a block, nor report what is blocked already.
-    const isBlocked = ({ prefix }: History) => {
-      const active = blocks.active({ accountId, prefix }, nowMs);
-      return active !== null && (shadow || !active.shadow);
-    };
-    if (isBlocked(found)) return [];
-    const inEffect = blocks.inEffect(accountId, nowMs);
-    // An attack over so many blocks goes on in the next ones: what is wide ends it, and needs few entries.
-    const history = inEffect.byRules < this.#bounds.wideBlocksFrom ? found : six;
-    const { prefix } = history;
-    if (history !== found && isBlocked(history)) return [];
-    if (inEffect.all >= this.#bounds.ruleBlocksShare)
-      return [{ kind: 'beyond_share', accountId, prefix, rule: alarm.rule }];
-    const times = blocks.nextTimes({ accountId, prefix }, nowMs);
-    const durationMs = blockDurationMs(times);
-    const block = { accountId, prefix, ...alarm, times, durationMs, shadow };
-    blocks.apply(block, nowMs + durationMs, nowMs);
-    return [{ kind: 'blocked', ...block, insteadOf: history === found ? null : found.prefix }];
+    const mode = this.#modes[alarm.rule];
+    if (mode === 'off') return [];
+    const shadow = mode === 'shadow';
+    const about = { accountId, prefix: found.prefix, widePrefix: six.prefix, alarm, shadow };
+    const decided = decideBlock(about, this.#blocks(), this.#bounds, nowMs);
+    if (!shadow) {
+      found.begin(thresholds.afterBlock);
+      found.undelivered.forgetReceipts();
+    }
+    if (decided === null) return [];
+    if (decided.kind === 'blocked') {
+      const { kind: _, insteadOf: __, ...block } = decided;
+      this.#blocks()
+        .of(shadow)
+        .apply(block, nowMs + block.durationMs, nowMs);
+    }
+    return [decided];
   }
 
   /** The misses before an outage was noticed were its own. Returns whose they were: of many, those that sent last. */
@@ -305,7 +326,7 @@ function waitedShare(ageMs: number): number {
 }
 
 /** Ends an outage of numbers that lasts too long, or in which more is sent than usual: three misses block then. */
-function endOutage(history: History, sentAtMs: number, usualConversion: number, nowMs: number): void {
+function judgeAfterOutage(history: History, sentAtMs: number, usualConversion: number, nowMs: number): void {
   const { undelivered } = history;
   if (!undelivered.isOutage) return;
   const isOver = undelivered.endOutage(sentAtMs, history.usualCodes(usualConversion), nowMs);
@@ -323,9 +344,4 @@ function isExcused({ four, sentAtMs }: PendingCode, usualConversion: number, isO
 function unreachable(accountId: string, memory: AccountMemory, { prefix, undelivered }: History): GuardEvent {
   for (const history of memory.histories()) if (history.prefix.startsWith(prefix)) history.begin(0);
   return { kind: 'unreachable', accountId, prefix, codes: undelivered.codes };
-}
-
-/** Each of the first 64 numbers, then every 16th: sorting them costs more the more wait. */
-function isSequenceDue(numbers: number): boolean {
-  return numbers >= sequenceNumbersMin && (numbers <= 64 || numbers % 16 === 0);
 }

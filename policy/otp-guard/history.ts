@@ -2,14 +2,16 @@
 // and the statistics of the tests. Numbers appear as their open digits only.
 import { FadingCount } from './fading-count.ts';
 import type { Conversion } from './conversion.ts';
-import type { NumberBlock, OpenDigits } from './contract.ts';
+import type { GuardModes, NumberBlock, OpenDigits } from './contract.ts';
 import { thresholds } from './thresholds.ts';
 import { UndeliveredRun, type UsualCodes } from './undelivered-run.ts';
 
+/** The rules that have a statistic, in the order in which they are asked. */
+export const conversionTests = ['conversion', 'partial_conversion'] as const;
+export type ConversionTest = (typeof conversionTests)[number];
+
 /** A statistic that reached its threshold. */
-export type Alarm = Pick<NumberBlock, 'statistic' | 'threshold'> & {
-  readonly rule: 'conversion' | 'partial_conversion' | 'sequence';
-};
+export type Alarm = Pick<NumberBlock, 'statistic' | 'threshold'> & { readonly rule: ConversionTest | 'sequence' };
 
 export class History {
   readonly prefix: string;
@@ -23,14 +25,14 @@ export class History {
   /** The carrier of the last code. */
   carrier = '';
   lastVerifiedAtMs = Number.NEGATIVE_INFINITY;
-  /** Since when an alarm waits, because receipts fell too. */
-  alarmSinceMs: number | null = null;
   readonly undelivered = new UndeliveredRun();
-  #conversion = 0;
-  #partial = 0;
+  /** They do not depend on the modes of the rules: who acts on them asks for the modes. */
+  readonly #statistics: Record<ConversionTest, number> = { conversion: 0, partial_conversion: 0 };
+  /** Since when an alarm waits, because receipts fell too: of the tests that are on together, of each other one by itself. */
+  readonly #alarmsSinceMs = new Map<ConversionTest | 'on', number>();
   #lastMissed = -1;
   readonly #verified = new FadingCount(thresholds.maturityMs);
-  readonly #givenUp = new FadingCount(thresholds.maturityMs);
+  #givenUp = new FadingCount(thresholds.maturityMs);
   readonly #usual = new FadingCount(thresholds.usualMs);
 
   constructor(prefix: string, openDigits: OpenDigits) {
@@ -57,10 +59,11 @@ export class History {
   }
 
   /** How many messages may wait: a fixed number, fewer in a suspicious block, or five times what is usual here in two minutes. */
-  cap(nowMs: number, usualConversion: number): number {
+  cap(nowMs: number, usualConversion: number, modes: GuardModes): number {
     const anHour = this.#usual.value(nowMs) / usualConversion;
     const usual = (anHour * thresholds.maturityMs) / thresholds.usualMs;
-    const fixed = thresholds.velocity[this.openDigits] * (this.isSuspicious ? thresholds.velocitySuspicious : 1);
+    const fixed =
+      thresholds.velocity[this.openDigits] * (this.isSuspiciousTo(modes) ? thresholds.velocitySuspicious : 1);
     return Math.max(fixed, thresholds.velocityTimesUsual * usual);
   }
 
@@ -83,23 +86,44 @@ export class History {
     const most = thresholds.alarm[this.openDigits] * 1.5;
     const next = (statistic: number, fraud: number) =>
       Math.min(most, nextStatistic(statistic, isVerified, usual, fraud, waited));
-    this.#conversion = next(this.#conversion, thresholds.fraudConversion);
-    if (partial !== null) this.#partial = next(this.#partial, partial);
+    const statistics = this.#statistics;
+    statistics.conversion = next(statistics.conversion, thresholds.fraudConversion);
+    if (partial !== null) statistics.partial_conversion = next(statistics.partial_conversion, partial);
   }
 
-  /** The test that reached its threshold; null: none. */
-  alarm(): Alarm | null {
-    const threshold = thresholds.alarm[this.openDigits];
-    if (this.#conversion >= threshold) return { rule: 'conversion', statistic: this.#conversion, threshold };
-    if (this.#partial >= threshold) return { rule: 'partial_conversion', statistic: this.#partial, threshold };
-    return null;
+  /** Null: the test has not reached its threshold. */
+  alarm(rule: ConversionTest): Alarm | null {
+    const [statistic, threshold] = [this.#statistics[rule], thresholds.alarm[this.openDigits]];
+    return statistic >= threshold ? { rule, statistic, threshold } : null;
+  }
+
+  /** How long an alarm of the test has waited; 0 at first. */
+  alarmWaitedMs(rule: ConversionTest, { [rule]: mode }: GuardModes, nowMs: number): number {
+    const waiting = mode === 'on' ? 'on' : rule;
+    const sinceMs = this.#alarmsSinceMs.get(waiting) ?? nowMs;
+    this.#alarmsSinceMs.set(waiting, sinceMs);
+    return nowMs - sinceMs;
   }
 
   /** Its misses were those of an outage, or it is blocked now and begins near its threshold. */
-  begin(share: 0 | typeof thresholds.afterBlock): void {
-    this.alarmSinceMs = null;
-    this.#conversion = thresholds.alarm[this.openDigits] * share;
-    this.#partial = Math.min(this.#partial, this.#conversion);
+  begin(share: BeginShare): void {
+    this.beginTest('conversion', share);
+    this.#alarmsSinceMs.clear();
+    const { conversion, partial_conversion: partial } = this.#statistics;
+    this.#statistics.partial_conversion = Math.min(partial, conversion);
+  }
+
+  /** The same for one test, which blocks nothing: in shadow mode, or off. */
+  beginTest(rule: ConversionTest, share: BeginShare): void {
+    this.#alarmsSinceMs.delete(rule);
+    this.#statistics[rule] = thresholds.alarm[this.openDigits] * share;
+  }
+
+  /** A person said that its numbers are legitimate: what was counted against them is forgotten. */
+  forgetCounts(): void {
+    this.begin(0);
+    this.#lastMissed = -1;
+    this.#givenUp = new FadingCount(thresholds.maturityMs);
   }
 
   /** The codes that were usual here before those that do not arrive. */
@@ -112,19 +136,31 @@ export class History {
 
   /** Whether a new history would say the same but for what is usual. */
   get isIdle(): boolean {
-    return this.pending.size === 0 && this.#conversion === 0 && this.#partial === 0;
+    return this.pending.size === 0 && Math.max(...Object.values(this.#statistics)) === 0;
   }
 
+  /** By any test, whatever its mode: what is counted here says nothing about other numbers, nor what is usual. */
   get isSuspicious(): boolean {
-    const statistic = Math.max(this.#conversion, this.#partial);
-    return statistic > thresholds.alarm[this.openDigits] * thresholds.suspiciousShare;
+    return conversionTests.some((rule) => this.#isSuspiciousBy(rule));
+  }
+
+  /** By a test that is on: only such a one changes what is refused. */
+  isSuspiciousTo(modes: GuardModes): boolean {
+    return conversionTests.some((rule) => modes[rule] === 'on' && this.#isSuspiciousBy(rule));
+  }
+
+  #isSuspiciousBy(rule: ConversionTest): boolean {
+    return this.#statistics[rule] > thresholds.alarm[this.openDigits] * thresholds.suspiciousShare;
   }
 
   /** Whether codes are entered here, so that a block of 10^6 numbers around it does not concern it. */
-  isSpared(nowMs: number): boolean {
-    return nowMs - this.lastVerifiedAtMs <= thresholds.sparedMs && !this.isSuspicious;
+  isSpared(nowMs: number, modes: GuardModes): boolean {
+    return nowMs - this.lastVerifiedAtMs <= thresholds.sparedMs && !this.isSuspiciousTo(modes);
   }
 }
+
+/** Of the threshold. */
+type BeginShare = 0 | typeof thresholds.afterBlock;
 
 /** A block of numbers is named by what they begin with. */
 export function prefixOf(to: string, openDigits: OpenDigits): string {

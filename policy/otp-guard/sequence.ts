@@ -7,7 +7,12 @@ const blockSize = 10_000;
 export type SequenceResult = { readonly pairs: number; readonly threshold: number; readonly isSequential: boolean };
 
 /** Fewer numbers than this cannot have enough pairs. */
-export const sequenceNumbersMin = thresholds.sequencePairsMin + 1;
+const sequenceNumbersMin = thresholds.sequencePairsMin + 1;
+
+/** Each of the first 64 numbers, then every 16th: sorting them costs more the more wait. */
+export function isSequenceDue(numbers: number): boolean {
+  return numbers >= sequenceNumbersMin && (numbers <= 64 || numbers % 16 === 0);
+}
 
 /** `lastDigits`: the last four digits of different numbers. */
 export function testSequence(lastDigits: Iterable<number>): SequenceResult {

@@ -52,13 +52,15 @@ export class UndeliveredRun {
     return this.codes <= undelivered.excusedCodes * hours || this.#isWithin(outageAgainTimes, sentAtMs, usual);
   }
 
-  /** An outage begins, if it is one: true. */
-  beginOutage(sentAtMs: number, usual: UsualCodes, nowMs: number): boolean {
+  /** Whether these codes are those of an outage. */
+  mayBeOutage(sentAtMs: number, usual: UsualCodes): boolean {
     const { codesMin, receiptsMin } = undelivered;
-    if (this.codes < codesMin || this.#receipts < receiptsMin || !this.#isUsual(sentAtMs, usual)) return false;
+    return this.codes >= codesMin && this.#receipts >= receiptsMin && this.#isUsual(sentAtMs, usual);
+  }
+
+  beginOutage(nowMs: number): void {
     this.forgetReceipts();
     this.#outageSinceMs = nowMs;
-    return true;
   }
 
   get isOutage(): boolean {

@@ -1,7 +1,7 @@
 // Whether a code may be sent, by what the guard remembers of the account. Changes nothing. Narrow findings block; wide ones
 // (a block of 10^6 numbers, an address, a busy block) challenge, because they also concern people who did nothing.
 import { type AccountMemory, clientsOf } from './account-memory.ts';
-import { type Blocks, isOfTest } from './blocks.ts';
+import { type GuardBlocks, isOfTest } from './blocks.ts';
 import type { GuardFinding, GuardModes, GuardRequest, GuardVerdict } from './contract.ts';
 import { prefixOf } from './history.ts';
 import { thresholds } from './thresholds.ts';
@@ -9,7 +9,7 @@ import { thresholds } from './thresholds.ts';
 /** What a verdict is made from. `memory` is absent of an account that sent nothing lately. */
 type Facts = {
   readonly memory: AccountMemory | undefined;
-  readonly blocks: Blocks;
+  readonly blocks: GuardBlocks;
   readonly modes: GuardModes;
   readonly nowMs: number;
   /** Uniform in [0, 1): draws the probes. */
@@ -17,9 +17,8 @@ type Facts = {
 };
 
 export function verdictOf(request: GuardRequest, facts: Facts): GuardVerdict {
-  const { to, safeList, isResend } = request;
+  const { isResend } = request;
   const challengePassed = request.challengePassed || isResend;
-  if (safeList.some((safe) => to.startsWith(safe))) return passes;
   const findings = [...ofDestination(request, facts), ...ofBlocks(request, facts)];
   const isProbe = !isResend && isProbed(request, findings, facts);
   findings.push(...ofVelocity(request, facts), ...ofClients(request, facts));
@@ -33,7 +32,8 @@ export function verdictOf(request: GuardRequest, facts: Facts): GuardVerdict {
   return { refusal, shadow, isProbe: isProbe && refusal === null, letThrough, isFlagged: findings.length > 0 };
 }
 
-const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false, letThrough: null, isFlagged: false };
+/** Of a number on the safe list. */
+export const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false, letThrough: null, isFlagged: false };
 
 function* ofDestination({ to, destinations }: GuardRequest, { modes }: Facts): Iterable<GuardFinding> {
   const mode = modes.destination;
@@ -42,17 +42,20 @@ function* ofDestination({ to, destinations }: GuardRequest, { modes }: Facts): I
   yield { rule: 'destination', action: 'block', shadow: mode === 'shadow', ...about };
 }
 
-function* ofBlocks({ accountId, to }: GuardRequest, { memory, blocks, nowMs }: Facts): Iterable<GuardFinding> {
-  if (!blocks.has(accountId)) return;
-  // The narrowest first. Tests block 10^4 or 10^6 numbers, a person any prefix.
-  for (let openDigits = 0; openDigits < to.length - 1; openDigits += 1) {
-    const block = blocks.active({ accountId, prefix: to.slice(0, to.length - openDigits) }, nowMs);
-    if (block === null) continue;
-    const { rule, statistic, threshold, shadow, untilMs, prefix: scope } = block;
-    const isWide = openDigits === 6 && rule !== 'operator';
-    if (isWide && isSpared(memory, to, nowMs)) continue;
-    const about = { scope, statistic, threshold, shadow, retryAfterMs: untilMs - nowMs };
-    yield { rule, action: isWide ? 'challenge' : 'block', ...about };
+function* ofBlocks({ accountId, to }: GuardRequest, facts: Facts): Iterable<GuardFinding> {
+  const { memory, modes, nowMs } = facts;
+  for (const blocks of [facts.blocks.on, facts.blocks.shadow]) {
+    if (!blocks.has(accountId)) continue;
+    // The narrowest first. Tests block 10^4 or 10^6 numbers, a person any prefix.
+    for (let openDigits = 0; openDigits < to.length - 1; openDigits += 1) {
+      const block = blocks.active({ accountId, prefix: to.slice(0, to.length - openDigits) }, nowMs);
+      if (block === null) continue;
+      const { rule, statistic, threshold, shadow, untilMs, prefix: scope } = block;
+      const isWide = openDigits === 6 && rule !== 'operator';
+      if (isWide && isSpared(memory, to, nowMs, modes)) continue;
+      const about = { scope, statistic, threshold, shadow, retryAfterMs: untilMs - nowMs };
+      yield { rule, action: isWide ? 'challenge' : 'block', ...about };
+    }
   }
 }
 
@@ -62,7 +65,7 @@ function isProbed({ accountId }: GuardRequest, findings: readonly GuardFinding[]
   return (
     unit < thresholds.probeShare &&
     refused.length > 0 &&
-    refused.every((each) => isOfTest(each.rule) && blocks.mayProbe({ accountId, prefix: each.scope }, nowMs))
+    refused.every((each) => isOfTest(each.rule) && blocks.on.mayProbe({ accountId, prefix: each.scope }, nowMs))
   );
 }
 
@@ -73,9 +76,9 @@ function* ofVelocity({ to, isResend }: GuardRequest, { memory, modes, nowMs }: F
   const times = isResend || memory.pending(to) !== undefined ? thresholds.velocityAgain : 1;
   for (const openDigits of [4, 6] as const) {
     const history = memory.known(prefixOf(to, openDigits), openDigits);
-    if (history === undefined || (openDigits === 6 && isSpared(memory, to, nowMs))) continue;
+    if (history === undefined || (openDigits === 6 && isSpared(memory, to, nowMs, modes))) continue;
     const statistic = history.unproven(nowMs);
-    const threshold = times * history.cap(nowMs, memory.conversion(history.carrier).usual);
+    const threshold = times * history.cap(nowMs, memory.conversion(history.carrier).usual, modes);
     if (statistic < threshold) continue;
     const about = { scope: history.prefix, statistic, threshold, retryAfterMs: thresholds.maturityMs };
     // A resend has no challenge to pass.
@@ -95,6 +98,6 @@ function* ofClients(request: GuardRequest, { memory, modes, nowMs }: Facts): Ite
   }
 }
 
-function isSpared(memory: AccountMemory | undefined, to: string, nowMs: number): boolean {
-  return memory?.known(prefixOf(to, 4), 4)?.isSpared(nowMs) === true;
+function isSpared(memory: AccountMemory | undefined, to: string, nowMs: number, modes: GuardModes): boolean {
+  return memory?.known(prefixOf(to, 4), 4)?.isSpared(nowMs, modes) === true;
 }

@@ -1,18 +1,16 @@
 // The account's view of the guard against fraud with one-time passwords: its lists, the blocks of its numbers, and the
 // means to block and release by hand. Everything is in the bucket of the guard and in effect within a second; the database
 // gets the audit records only.
-import {
-  type GuardLists,
-  type StoredBlock,
-  blocksOf,
-  changeLists,
-  putBlock,
-  readLists,
-  releaseBlock,
-} from '../../../cluster/bus/otp-guard-bucket.ts';
+import { type StoredBlock, blocksOf, putBlock, readLists } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { noteForAudit } from '../../../control/audit-notes.ts';
-import { mayBeIn } from '../../../model/e164.ts';
+import {
+  changeGuardLists,
+  guardBlockJson,
+  guardListsJson,
+  releaseGuardBlock,
+} from '../../../control/otp-guard-overrides.ts';
+import { mayBeIn, shortenedPrefix } from '../../../model/e164.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
@@ -32,7 +30,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     answer: { status: 200, description: 'The lists.', schema: otpGuard },
     handle: ({ parts: { bus }, account: { accountId } }) =>
       onTheBus(onBus, async () => ({
-        body: listsShape(await readLists(await openBucket(bus, 'otp_guard'), accountId)),
+        body: guardListsJson(await readLists(await openBucket(bus, 'otp_guard'), accountId)),
       })),
   }),
   endpoint({
@@ -51,10 +49,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         const refused = problemOfFields(unreachable(destinations ?? [], callingCode()));
         if (refused !== null) return { problem: refused };
         const changed = { ...(destinations !== undefined && { destinations }), ...(safeList && { safeList }) };
-        const { before, after } = await changeLists(await openBucket(bus, 'otp_guard'), accountId, changed);
-        const detail = { from: sizesOf(before), to: sizesOf(after) };
-        await noteForAudit(bus, { action: 'otp_guard.changed', target: accountId, detail, by });
-        return { body: listsShape(after) };
+        return { body: guardListsJson(await changeGuardLists(bus, accountId, () => changed, by)) };
       }),
   }),
   endpoint({
@@ -62,14 +57,15 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     path: '/v1/otp-guard/blocks',
     tag,
     summary: 'Blocked numbers, newest first',
-    description: 'All of them on one page, also those that have ended within a day: they make the next one longer.',
+    description:
+      'All of them on one page, also those that ended within a day, up to four of a prefix. They make the next one longer, unless a person released them. `shadow`: a rule in shadow mode would have blocked the numbers.',
     scope: 'account:read',
     answer: { status: 200, description: 'The blocks.', schema: listOf('OtpBlockList', numberBlock) },
     handle: ({ parts: { bus, store }, account: { accountId } }) =>
       onTheBus(onBus, async () => {
         const nowMs = store.clock.nowMs();
-        const blocks = await blocksOf(bus, accountId);
-        return { body: { data: blocks.map((block) => blockShape(block, nowMs)), next_cursor: null } };
+        const blocks = await blocksOf(bus, accountId, nowMs);
+        return { body: { data: blocks.map((block) => guardBlockJson(block, nowMs)), next_cursor: null } };
       }),
   }),
   endpoint({
@@ -94,9 +90,9 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         };
         const put = await putBlock(bus, await openBucket(bus, 'otp_guard'), block);
         if (put === 'full') return { problem: problem(409, 'conflict', tooMany) };
-        const target = `${accountId} ${shortened(prefix)}`;
+        const target = `${accountId} ${shortenedPrefix(prefix)}`;
         await noteForAudit(bus, { action: 'otp_guard.blocked', target, detail: { minutes, note }, by });
-        return { body: blockShape(put === 'unchanged' ? block : put, fromMs) };
+        return { body: guardBlockJson(put === 'unchanged' ? block : put, fromMs) };
       }),
   }),
   endpoint({
@@ -105,7 +101,8 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     liveOnly: true,
     tag,
     summary: 'Release blocked numbers',
-    description: 'The numbers get codes again. The next block of them is still longer than this one was.',
+    description:
+      'The numbers get codes again: their next block is as long as a first one, and nothing that was counted of them before makes it sooner.',
     scope: 'account:manage',
     params: prefixParams,
     answer: { status: 200, description: 'The block that ended.', schema: numberBlock },
@@ -114,12 +111,9 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
       onTheBus(onBus, async () => {
         const nowMs = store.clock.nowMs();
         const isPrefix = /^\+[1-9][0-9]{0,14}$/.test(prefix);
-        const bucket = await openBucket(bus, 'otp_guard');
-        const ended = isPrefix ? await releaseBlock(bucket, { accountId, prefix }, nowMs) : null;
+        const ended = isPrefix ? await releaseGuardBlock(bus, { accountId, prefix }, by, nowMs) : null;
         if (ended === null) return { problem: problem(404, 'not_found', 'no block of this prefix is in effect') };
-        const target = `${accountId} ${shortened(prefix)}`;
-        await noteForAudit(bus, { action: 'otp_guard.released', target, detail: { rule: ended.rule }, by });
-        return { body: blockShape(ended, nowMs) };
+        return { body: guardBlockJson(ended, nowMs) };
       }),
   }),
 ];
@@ -137,34 +131,4 @@ function unreachable(destinations: readonly string[], callingCode: string): Fiel
   return destinations.flatMap((prefix, at) =>
     mayBeIn(callingCode, prefix) ? [] : [{ field: `destinations[${at}]`, code: 'invalid_field', detail }],
   );
-}
-
-const listsShape = ({ destinations, safeList }: GuardLists) => ({
-  object: 'otp_guard',
-  destinations,
-  safe_list: safeList,
-});
-
-/** Whole numbers are not for the audit log, and lists only begin there. */
-const sizesOf = ({ destinations, safeList }: GuardLists) => ({
-  destinations: destinations?.slice(0, limits.auditLog.listedMax) ?? null,
-  safe_list: safeList.length,
-});
-
-/** A block of 10,000 numbers as it is; of a narrower one the rest is hidden. */
-function shortened(prefix: string): string {
-  return prefix.slice(0, shownChars).padEnd(prefix.length, '*');
-}
-const shownChars = 10;
-
-function blockShape(block: StoredBlock, nowMs: number): object {
-  const { prefix, rule, statistic, threshold, times, shadow, fromMs, untilMs, released, note } = block;
-  return {
-    object: 'otp_block',
-    ...{ prefix, rule, statistic, threshold, times, shadow },
-    in_effect: nowMs < untilMs,
-    blocked_at: new Date(fromMs),
-    until: new Date(untilMs),
-    ...{ released, note },
-  };
 }

@@ -73,7 +73,7 @@ describe('of an account with its share of blocks in effect', () => {
     const block = { accountId, prefix: '+8801739' };
     await until('both challenge', () => ask(two, accountId, '+8801739555555') === 'sequence', patient);
     const inEffect = await until('it is stored', async () => {
-      const all = await blocksOf(harness.bus, accountId);
+      const all = await blocksOf(harness.bus, accountId, systemClock.nowMs());
       return all.length > wideBlocksFrom && all;
     });
     expect(inEffect).toHaveLength(wideBlocksFrom + 1);
@@ -98,7 +98,9 @@ describe('of an account with its share of blocks in effect', () => {
     expect(await beyond()).toBeGreaterThan(before);
     // The rules that block nothing go on.
     expect(ask(one, accountId, '+8801738885555')).toBe('velocity');
-    expect((await blocksOf(harness.bus, accountId)).filter(({ rule }) => rule !== 'operator')).toEqual([]);
+    expect(
+      (await blocksOf(harness.bus, accountId, systemClock.nowMs())).filter(({ rule }) => rule !== 'operator'),
+    ).toEqual([]);
   });
 });
 
@@ -109,7 +111,11 @@ test('a release by a probe that cannot be stored is tried again', async () => {
   countUp(accountId, place.prefix);
   for (const guard of [one, two])
     await until('both refuse', () => ask(guard, accountId, number(5_555)) === 'sequence', patient);
-  await until('it is stored', async () => (await blocksOf(harness.bus, accountId)).length === 1, patient);
+  await until(
+    'it is stored',
+    async () => (await blocksOf(harness.bus, accountId, systemClock.nowMs())).length === 1,
+    patient,
+  );
   // Their codes do not wait any more, so that only the block refuses.
   for (let at = 10; at < 21; at += 1) one.verified({ accountId, to: number(at), messageId: null });
   const { streams } = harness.bus.manager;
@@ -128,10 +134,13 @@ test('a release by a probe that cannot be stored is tried again', async () => {
   one.verified({ accountId, to: number(77), messageId: null });
   expect([ask(one, accountId, number(5_555)), ask(two, accountId, number(5_555))]).toEqual(['sent', 'sequence']);
   await until('it was tried', () => tries > 0, patient);
-  expect((await blocksOf(harness.bus, accountId))[0]).toMatchObject({ released: null });
+  expect((await blocksOf(harness.bus, accountId, systemClock.nowMs()))[0]).toMatchObject({ released: null });
   await streams.update(name, config);
   tried.unsubscribe();
-  await until('it is stored', async () => (await blocksOf(harness.bus, accountId))[0]?.released === 'probe');
+  await until(
+    'it is stored',
+    async () => (await blocksOf(harness.bus, accountId, systemClock.nowMs()))[0]?.released === 'probe',
+  );
   await until('the other has it', () => ask(two, accountId, number(5_555)) === 'sent', patient);
 });
 
@@ -168,9 +177,9 @@ test('a block that finds no room in the bucket is stored when there is some', as
   countUp(accountId, '+880173777');
   expect(ask(one, accountId, '+8801737775555')).toBe('sequence');
   await until('both have tried', () => tries === 2, patient);
-  expect(await blocksOf(harness.bus, accountId)).toEqual([]);
+  expect(await blocksOf(harness.bus, accountId, systemClock.nowMs())).toEqual([]);
   await streams.update(name, config);
   tried.unsubscribe();
-  await until('it is stored', async () => (await blocksOf(harness.bus, accountId)).length === 1);
+  await until('it is stored', async () => (await blocksOf(harness.bus, accountId, systemClock.nowMs())).length === 1);
   await until('the other has it', () => ask(two, accountId, '+8801737775555') === 'sequence', patient);
 });

@@ -83,14 +83,16 @@ describe('blocks', () => {
     const refused = await order(prefixOf(blocksShare));
     expect(refusal(refused)).toMatchObject({ status: 409, code: 'conflict' });
     expect(refused.body.detail).toContain(String(blocksShare));
-    expect(await blocksOf(running.bus, running.accountId)).toHaveLength(blocksShare);
+    expect(await blocksOf(running.bus, running.accountId, systemClock.nowMs())).toHaveLength(blocksShare);
     // What it has can be changed, and another account has its own share.
     expect((await order(prefixOf(1))).body).toMatchObject({ prefix: prefixOf(1), rule: 'operator' });
     expect((await order(prefixOf(1), running.other)).status).toBe(201);
     // Those that have ended make room, the first ones first, for people and for rules.
     await fill(10, 10 + forgottenAtOnce + 2, (nth) => nth - 100_000);
     expect((await order(prefixOf(blocksShare))).status).toBe(201);
-    const left = new Set((await blocksOf(running.bus, running.accountId)).map(({ prefix }) => prefix));
+    const left = new Set(
+      (await blocksOf(running.bus, running.accountId, systemClock.nowMs())).map(({ prefix }) => prefix),
+    );
     expect(left.size).toBe(blocksShare - forgottenAtOnce + 1);
     const ended = Array.from({ length: forgottenAtOnce + 2 }, (_, at) => prefixOf(10 + at));
     expect(ended.filter((prefix) => left.has(prefix))).toEqual(ended.slice(forgottenAtOnce));

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
-import { Blocks } from '../../../policy/otp-guard/blocks.ts';
+import { GuardBlocks } from '../../../policy/otp-guard/blocks.ts';
 import type { GuardBounds, GuardEvent } from '../../../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../../../policy/otp-guard/guard.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
@@ -12,13 +12,18 @@ import { guardModesDefault, otpLimitsDefault } from '../../../policy/otp/contrac
 const { maturityMs } = thresholds;
 
 let guard: OtpGuard;
-let blocks: Blocks;
+let blocks: GuardBlocks;
 let nowMs: number;
 let events: GuardEvent[];
 
 function begin(bounds: GuardBounds = limits.otpGuard): void {
-  blocks = new Blocks(bounds.blocksShare);
-  guard = new OtpGuard(guardModesDefault, bounds, () => blocks);
+  blocks = new GuardBlocks(bounds.blocksShare);
+  guard = new OtpGuard(
+    guardModesDefault,
+    bounds,
+    () => blocks,
+    () => false,
+  );
   nowMs = 1_000_000;
   events = [];
 }
@@ -36,7 +41,7 @@ function pass(ms: number): void {
 }
 const ask = (to: string) => {
   const request = { accountId: 'a', to, ip: null, device: null, challengePassed: false, isResend: false };
-  return guard.decide({ ...request, destinations: ['+880'], safeList: [] }, nowMs, 0.5).refusal;
+  return guard.decide({ ...request, destinations: ['+880'] }, nowMs, 0.5).refusal;
 };
 const blocked = () => events.filter((event) => event.kind === 'blocked');
 
@@ -203,7 +208,7 @@ describe('an account with its share of blocks in effect', () => {
       durationMs: 0,
       shadow: false,
     } as const;
-    for (const prefix of ['+88018', '+88019']) blocks.apply({ ...order, prefix }, nowMs + 3_600_000, nowMs);
+    for (const prefix of ['+88018', '+88019']) blocks.on.apply({ ...order, prefix }, nowMs + 3_600_000, nowMs);
     for (const block of [1_001, 1_101, 1_201]) countUp(block);
     expect(found()).toEqual([
       ['blocked', '+880171001', null],

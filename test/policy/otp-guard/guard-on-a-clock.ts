@@ -1,8 +1,9 @@
 // A guard against fraud on a clock that the test moves, and what is reported to it.
 import { limits } from '../../../platform/limits.ts';
-import { Blocks } from '../../../policy/otp-guard/blocks.ts';
+import { GuardBlocks } from '../../../policy/otp-guard/blocks.ts';
 import type { GuardEvent, GuardModes, GuardRequest } from '../../../policy/otp-guard/contract.ts';
 import { type BegunCode, OtpGuard } from '../../../policy/otp-guard/guard.ts';
+import { SafeList } from '../../../policy/otp-guard/safe-list.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
 import { guardModesDefault } from '../../../policy/otp/contract.ts';
 
@@ -11,15 +12,30 @@ const never = 0.5;
 export const probe = 0;
 
 export let guard: OtpGuard;
-export let blocks: Blocks;
+export let blocks: GuardBlocks;
 export let nowMs: number;
 export let events: GuardEvent[];
+let safe = new SafeList([]);
 
 export function begin(modes: Partial<GuardModes> = {}): void {
-  blocks = new Blocks(limits.otpGuard.blocksShare);
-  guard = new OtpGuard({ ...guardModesDefault, ...modes }, limits.otpGuard, () => blocks);
+  blocks = new GuardBlocks(limits.otpGuard.blocksShare);
+  safe = new SafeList([]);
+  guard = new OtpGuard(
+    { ...guardModesDefault, ...modes },
+    limits.otpGuard,
+    () => blocks,
+    ({ to }) => safe.has(to),
+  );
   nowMs = 1_000_000;
   events = [];
+}
+export function safeNumbers(prefixes: readonly string[]): void {
+  safe = new SafeList(prefixes);
+}
+/** As the entry of the bucket does when a person releases the block. */
+export function release(prefix: string): void {
+  blocks.on.remove({ accountId: 'a', prefix });
+  guard.released({ accountId: 'a', prefix });
 }
 export const numberOf = (block: number, at: number) =>
   `+88017${String(block).padStart(4, '0')}${String(at).padStart(4, '0')}`;
@@ -27,7 +43,7 @@ export const prefixOf = (block: number) => numberOf(block, 0).slice(0, -4);
 /** Numbers of a block that do not follow each other. */
 export const spread = (at: number) => (at * 37) % 10_000;
 
-type Asked = Partial<Pick<GuardRequest, 'accountId' | 'ip' | 'device' | 'challengePassed' | 'isResend' | 'safeList'>>;
+type Asked = Partial<Pick<GuardRequest, 'accountId' | 'ip' | 'device' | 'challengePassed' | 'isResend'>>;
 export const ask = (to: string, asked: Asked = {}, unit = never) =>
   guard.decide(
     {
@@ -36,7 +52,6 @@ export const ask = (to: string, asked: Asked = {}, unit = never) =>
       device: null,
       challengePassed: false,
       isResend: false,
-      safeList: [],
       destinations: ['+880'],
       ...asked,
       to,

@@ -59,9 +59,9 @@ test('what says nothing about its carrier is not marked: test keys, own codes, P
   expect(message.scoredAs).toBe('alpha');
   const resent = await client.resend(id, tenant.live);
   expect((await messageOf(resent.body['sms_id'])).scoredAs).toBeUndefined();
-  await changeLists(await openBucket(harness.bus, 'otp_guard'), tenant.accountId, { destinations: ['+39'] });
+  await changeLists(await openBucket(harness.bus, 'otp_guard'), tenant.accountId, () => ({ destinations: ['+39'] }));
   await until('the guard notices', async () => (await started(tenant.live)).message.scoredAs === undefined);
-  await changeLists(await openBucket(harness.bus, 'otp_guard'), tenant.accountId, { destinations: null });
+  await changeLists(await openBucket(harness.bus, 'otp_guard'), tenant.accountId, () => ({ destinations: null }));
   await until('the guard notices nothing', async () => (await started(tenant.live)).message.scoredAs === 'alpha');
 });
 
