@@ -1,8 +1,9 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
 import { reports } from '../analytics/reports/catalogue.ts';
-import { campaignHelp, filterHelp } from '../analytics/reports/report.ts';
-import type { Result } from './print.ts';
+import type { CommandRow } from './command-row.ts';
+import { otpGuardCommands } from './otp-guard-commands.ts';
+import { reportOptions } from './report-options.ts';
 
 export const groups: Readonly<Record<string, string>> = {
   accounts: 'accounts of the running system',
@@ -13,6 +14,7 @@ export const groups: Readonly<Record<string, string>> = {
   directory: 'the accounts and keys of all entry points',
   keys: 'API keys of the running system',
   dnd: 'do-not-disturb registry of the running system',
+  'otp-guard': 'the guard against fraud with one-time passwords: blocks and safe list of an account',
   'sql-user': 'SQL users of accounts on your ClickHouse server',
   ported: 'registry of ported numbers of the running system',
 };
@@ -207,6 +209,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
+  ...otpGuardCommands,
   phone: {
     help: 'the last texts that the simulated carriers of the running system delivered, such as codes and short links, newest last',
     takes: {
@@ -246,24 +249,6 @@ export const commands: Readonly<Record<string, CommandRow>> = {
   ...registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]'),
   ...registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier'),
 };
-
-/** What the catalogue has: each way to group, filter and choose, of any report. */
-function reportOptions(): Record<string, string> {
-  const option = (parameter: string, value: string) => `--${parameter.replaceAll('_', '-')} ${value}`;
-  const helpOf = (sentence: string) => sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
-  const filters = Object.entries(filterHelp).map(([name, sentence]) => [option(name, '<value>'), helpOf(sentence)]);
-  const choices = reports.flatMap(({ choice }) => {
-    if (choice === undefined) return [];
-    const names = reports.filter((each) => each.choice?.name === choice.name).map(({ name }) => name);
-    const help = `of ${names.join(' and ')}: some of ${choice.values.join(', ')} (default: ${choice.default.join(',')})`;
-    return [[option(choice.name, '<names>'), help]];
-  });
-  const dimensions = new Set(reports.flatMap(({ groupBy }) => groupBy));
-  return {
-    '--group-by <names>': `up to two of ${[...dimensions].join(', ')}; each report has some of them; ${helpOf(campaignHelp)}`,
-    ...Object.fromEntries([...filters, ...choices]),
-  };
-}
 
 function reviewCommands(
   noun: 'senders' | 'templates',
@@ -335,15 +320,3 @@ function sqlUserCommand(verb: 'create' | 'rotate' | 'drop', help: string): Comma
     load: async () => (await import('./sql-user.ts')).changeSqlUser(verb),
   };
 }
-
-/** One command as data; its name in the table has the group, if any (`accounts limit`). */
-export type CommandRow = {
-  readonly help: string;
-  /** Arguments (`<id>`) and options in the order of the help; every command has --json too. */
-  readonly takes?: Readonly<Record<string, string>>;
-  readonly requires?: Readonly<Record<string, string>>;
-  /** Exits after printing, even if a check left something open. */
-  readonly exits?: boolean;
-  /** Loaded on use, so that every command starts fast. Called with the arguments, then the options. */
-  readonly load: () => Promise<(...given: never[]) => Promise<Result> | Result>;
-};

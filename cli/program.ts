@@ -1,6 +1,7 @@
 // Declares the commands of `heliograph` from their table (commands.ts), runs one and prints what it returns.
 import { Command } from 'commander';
-import { type CommandRow, commands, groups } from './commands.ts';
+import type { CommandRow } from './command-row.ts';
+import { commands, groups } from './commands.ts';
 import type { ListenOptions } from './listen.ts';
 import { type Result, print } from './print.ts';
 

@@ -8,11 +8,13 @@ import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { program } from '../../cli/program.ts';
+import { putBlock } from '../../cluster/bus/otp-guard-bucket.ts';
 import { bringKeptNotes } from '../../control/audit-notes.ts';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { type AuditAction, auditActions } from '../../control/store/audit-actions.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { createTemplate } from '../../control/store/templates.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { until } from '../support/until.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
@@ -63,6 +65,19 @@ const table: Readonly<Record<string, Entry>> = {
   'sql-user drop': { action: 'sql_user.dropped', provenIn: 'test/cli/sql-user.test.ts' },
   flight: 'reads',
   phone: 'reads',
+  'otp-guard blocks': 'reads',
+  'otp-guard release': {
+    action: 'otp_guard.released',
+    words: ({ account }) => ['+880171234', '--account', account],
+    target: ({ account }) => `${account} \\+880171234`,
+    detail: { rule: 'sequence' },
+  },
+  'otp-guard safe-list': {
+    action: 'otp_guard.changed',
+    words: ({ account }) => ['--account', account, '--add', '+8801712345678'],
+    target: (m) => m.account,
+    detail: { from: { destinations: null, safe_list: 0 }, to: { destinations: null, safe_list: 1 } },
+  },
   audit: 'reads',
   'audit verify': 'reads',
   'audit partitions': 'reads',
@@ -201,6 +216,14 @@ async function made(): Promise<Made> {
   return { account, key: key.id, sender, template: template.template.id };
 }
 
+async function blockNumbers(accountId: string): Promise<void> {
+  const fromMs = systemClock.nowMs();
+  await putBlock(on.bus, await openBucket(on.bus, 'otp_guard'), {
+    ...{ accountId, prefix: '+880171234', rule: 'sequence', statistic: 10, threshold: 10, times: 1, shadow: false },
+    ...{ fromMs, untilMs: fromMs + 600_000, released: null, note: '' },
+  });
+}
+
 describe('leaves a record of who, from where and what:', () => {
   beforeAll(async () => {
     writeFileSync(join(dataDir, 'dnd.csv'), '8801712345678,all\n8801712345679,all\n');
@@ -219,6 +242,7 @@ describe('leaves a record of who, from where and what:', () => {
   );
   test.each(changing)('%s', async (name, { action, words, target, detail = {} }) => {
     const given = await made();
+    if (name === 'otp-guard release') await blockNumbers(given.account);
     if (name === 'accounts activate') await cli(['accounts', 'suspend', given.account]);
     const before = new Set((await recordsOf(action)).map(({ row }) => row));
     const run = firstOfEach.has(name) ? runCli : runCliHere;

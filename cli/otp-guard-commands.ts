@@ -1,0 +1,28 @@
+// The commands of the guard against fraud with one-time passwords, as rows of commands.ts.
+import type { CommandRow } from './command-row.ts';
+
+const ofAccount = { '--account <id>': 'the account (acc_…)' };
+
+export const otpGuardCommands: Readonly<Record<string, CommandRow>> = {
+  'otp-guard blocks': {
+    help: 'the blocks of numbers in effect, newest first, with the rule and its figure',
+    requires: ofAccount,
+    takes: { '--ended': 'also those that ended within a day' },
+    load: async () => (await import('./otp-guard.ts')).listGuardBlocks,
+  },
+  'otp-guard release': {
+    help: 'end a block: its numbers are legitimate, and what was counted of them is forgotten',
+    requires: ofAccount,
+    takes: { '<prefix>': 'as `otp-guard blocks` shows it, such as +880171234' },
+    load: async () => (await import('./otp-guard.ts')).releaseGuardNumbers,
+  },
+  'otp-guard safe-list': {
+    help: 'numbers and prefixes that no rule refuses; without options: show them',
+    requires: ofAccount,
+    takes: {
+      '--add <list>': 'numbers or prefixes such as +8801712345678,+880171234',
+      '--remove <list>': 'entries as they are on the list',
+    },
+    load: async () => (await import('./otp-guard.ts')).guardSafeList,
+  },
+};
