@@ -37,7 +37,9 @@ export const otpGuard = z
   .object({
     object: z.literal('otp_guard'),
     destinations: z.array(prefix).nullable().describe('Prefixes that codes are sent to; null: those of the operator.'),
-    safe_list: z.array(prefix).describe('Numbers and prefixes that no rule refuses, beside those of the operator.'),
+    safe_list: z
+      .array(prefix)
+      .describe('Numbers and prefixes that no rule refuses or counts, beside those of the operator.'),
   })
   .openapi('OtpGuard');
 
