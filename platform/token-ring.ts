@@ -8,7 +8,7 @@ const roomUsual = 64;
 const roomKeptMax = 16_384;
 
 /**
- * The room is what lies between the oldest and the newest entry: who keeps an entry for long adds it anew now and then.
+ * The room is what lies between the oldest and the newest entry: who keeps an entry for long adds it again now and then.
  * ```ts
  * const waiting = new TokenRing<Request>();
  * const token = waiting.add(request); // 1, 2, 3, …

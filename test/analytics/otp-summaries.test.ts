@@ -241,32 +241,6 @@ test('a late change is read from the rows at once, and is summarized by the next
   expect(await said(otp, { groupBy: ['hour'] })).toEqual(after);
 });
 
-test('only the time with late changes is looked through, in a store that keeps rows for long', async () => {
-  const { engine } = store;
-  let looks = 0;
-  const rows: typeof engine.rows = (sql, ...others) => {
-    if (sql.includes('happened > included')) looks += 1;
-    return engine.rows(sql, ...others);
-  };
-  const looked = async () => {
-    looks = 0;
-    const starting = startSummarizer({
-      ...{ engine: { ...engine, rows }, late, recorderLateMs: () => 0, historyDays: 400, clock },
-    });
-    await starting.run();
-    starting.stop();
-    return looks;
-  };
-  await engine.command('TRUNCATE TABLE otp_late_changes');
-  expect(await looked()).toBe(0);
-  await late.noteAll([{ accountId: 'acc_1', livemode: true, fromMs }]);
-  await late.noteAll([{ accountId: 'acc_1', livemode: true, fromMs: fromMs - 3 * 86_400_000 }]);
-  const looksOfFourDays = await looked();
-  expect(looksOfFourDays).toBeGreaterThanOrEqual(4);
-  expect(looksOfFourDays).toBeLessThanOrEqual(5);
-  expect((await summarized())?.changedMs).toEqual([]);
-}, 60_000);
-
 test('what is recorded while its time is summarized is not in the summary, and is read from the rows', async () => {
   await record([entered(fromMs)]);
   const { engine } = store;
