@@ -8,6 +8,7 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { lowPriority } from '../../platform/query-priority.ts';
 import { type SqlFormat, nativeFormats } from './public-tables.ts';
+import { withinItsTime } from '../../platform/within-its-time.ts';
 import { notReadOnly } from './select-only.ts';
 import { literal } from './sql-user.ts';
 
@@ -51,7 +52,8 @@ export function openOperatorReader(dataDir: string): OperatorReader {
       const tree = (await octetsOf(`EXPLAIN AST ${plain}`, 'TSVRaw')).toString().split('\n');
       const wrong = notReadOnly(tree);
       if (wrong !== null) return { result: 'refused', detail: `the statement ${wrong}` };
-      return { result: 'found', octets: await octetsOf(plain, nativeFormats[format]) };
+      const read = () => octetsOf(plain, nativeFormats[format]);
+      return { result: 'found', octets: await withinItsTime(bounds.statementMsMax, read) };
     } catch (error) {
       // The session begins its next answer with what a failed statement wrote (store/engine.ts).
       const discarded = session.queryAsync('SELECT 1', { format: 'CSV' });

@@ -15,6 +15,7 @@ import { limits } from '../../platform/limits.ts';
 import type { NativeFormat } from '../sql/public-tables.ts';
 import { type Turn, fairSemaphore } from './fair-semaphore.ts';
 import { withLiterals } from './literals.ts';
+import { limitMsIn, withinItsTime } from '../../platform/within-its-time.ts';
 import { priority } from '../../platform/query-priority.ts';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
@@ -216,10 +217,15 @@ function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }
         (await client.query({ query, query_params: bound, format: 'JSONCompactEachRow' })).json<Cell[]>();
       const answered = async () =>
         kind === 'server' ? read(sql, params) : orDiscard(read(sql, params), () => read('SELECT 1', {}));
-      return withDeadline('a ClickHouse query', limitMs, queries(answered, turn));
+      return withDeadline(
+        'a ClickHouse query',
+        limitMs,
+        queries(() => withinItsTime(limitMsIn(sql), answered), turn),
+      );
     },
     octets(sql, format, params, limitMs, turn) {
-      const work = answers(() => select(withLiterals(sql, params), format), turn);
+      const read = () => withinItsTime(limitMsIn(sql), () => select(withLiterals(sql, params), format));
+      const work = answers(read, turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     insert(into, rows) {
