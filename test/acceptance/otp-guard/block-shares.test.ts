@@ -11,39 +11,26 @@ import {
   releaseProbed,
 } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamOfBucket, subjectInBucket } from '../../../cluster/bus/streams.ts';
-import { newAccountId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { guardModesDefault } from '../../../policy/otp/contract.ts';
-import { type TestBus, startBus } from '../../support/bus.ts';
+import type { TestBus } from '../../support/bus.ts';
 import { until } from '../../support/until.ts';
+import { ask, freshAccount, send, startTwoGuards, stopTwoGuards } from './two-guards.ts';
 
-const rules = { modes: guardModesDefault, destinations: ['+880'], safeList: [] };
 const patient = { everyMs: 10 };
 let harness: TestBus;
 let one: SharedGuard;
 let two: SharedGuard;
 beforeAll(async () => {
-  harness = await startBus();
-  const open = () => SharedGuard.open({ bus: harness.bus, clock: systemClock, rules, random: { unit: () => 0.5 } });
-  [one, two] = await Promise.all([open(), open()]);
+  ({ harness, one, two } = await startTwoGuards());
 });
-afterAll(async () => {
-  await Promise.all([one?.stop(), two?.stop()]);
-  await harness?.stop();
-});
+afterAll(() => stopTwoGuards({ harness, one, two }));
 
-let accounts = 0;
-const freshAccount = () => newAccountId(1_700_000_000_000 + (accounts += 1));
-const ask = (guard: SharedGuard, accountId: string, to: string) =>
-  guard.decide({ accountId, to, ip: null, device: null, challengePassed: false, isResend: false }).refusal?.rule ??
-  'sent';
 /** Eleven numbers that follow each other, which block at once. */
 function countUp(accountId: string, prefix: string): void {
   for (let at = 10; at < 21; at += 1) {
-    const code = { accountId, to: `${prefix}00${at}`, ip: null, device: null, carrier: '', isProbe: false };
-    one.accepted(one.begin(code), 'alpha', null);
+    send(one, accountId, `${prefix}00${at}`);
   }
 }
 

@@ -14,41 +14,26 @@ import {
 } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { GuardTalk } from '../../../cluster/bus/otp-guard-talk.ts';
 import { streamOfBucket, subjectInBucket } from '../../../cluster/bus/streams.ts';
-import { newAccountId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { GuardModes } from '../../../policy/otp-guard/contract.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
 import { guardModesDefault } from '../../../policy/otp/contract.ts';
-import { type TestBus, startBus } from '../../support/bus.ts';
+import type { TestBus } from '../../support/bus.ts';
 import { until } from '../../support/until.ts';
+import { ask, freshAccount, rules, send, startTwoGuards, stopTwoGuards } from './two-guards.ts';
 
-const rules = { modes: guardModesDefault, destinations: ['+880'], safeList: [] };
 const patient = { everyMs: 10 };
 let harness: TestBus;
 let one: SharedGuard;
 let two: SharedGuard;
 beforeAll(async () => {
-  harness = await startBus();
-  const open = () => SharedGuard.open({ bus: harness.bus, clock: systemClock, rules, random: { unit: () => 0.5 } });
-  [one, two] = await Promise.all([open(), open()]);
+  ({ harness, one, two } = await startTwoGuards());
 });
-afterAll(async () => {
-  await Promise.all([one?.stop(), two?.stop()]);
-  await harness?.stop();
-});
+afterAll(() => stopTwoGuards({ harness, one, two }));
 
-let accounts = 0;
-const freshAccount = () => newAccountId(1_700_000_000_000 + (accounts += 1));
-const ask = (guard: SharedGuard, accountId: string, to: string) =>
-  guard.decide({ accountId, to, ip: null, device: null, challengePassed: false, isResend: false }).refusal?.rule ??
-  'sent';
 const prefix = '+880173000';
 const number = (at: number) => `${prefix}${String(at).padStart(4, '0')}`;
-function send(guard: SharedGuard, accountId: string, to: string): void {
-  const code = { accountId, to, ip: null, device: null, carrier: '', isProbe: false };
-  guard.accepted(guard.begin(code), 'alpha', null);
-}
 /** Resolves when both guards have counted what `act` sends with one of them. */
 async function inBoth(accountId: string, count: number, act: () => void): Promise<void> {
   let observed = 0;

@@ -8,42 +8,26 @@ import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { type GuardObservation, GuardTalk } from '../../../cluster/bus/otp-guard-talk.ts';
 import { otpGuardSubject } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import { newAccountId, newMessageId } from '../../../model/ids.ts';
+import { newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { guardModesDefault } from '../../../policy/otp/contract.ts';
 import { conversionFigures } from '../../../policy/otp-conversion/figures.ts';
-import { type TestBus, startBus } from '../../support/bus.ts';
+import type { TestBus } from '../../support/bus.ts';
 import { messageWith } from '../../support/messages.ts';
 import { until } from '../../support/until.ts';
+import { ask, freshAccount, rules, send, startTwoGuards, stopTwoGuards } from './two-guards.ts';
 
-const rules = { modes: guardModesDefault, destinations: ['+880'], safeList: [] };
 const patient = { everyMs: 10 };
 let harness: TestBus;
 let one: SharedGuard;
 let two: SharedGuard;
 beforeAll(async () => {
-  harness = await startBus();
-  const open = () => SharedGuard.open({ bus: harness.bus, clock: systemClock, rules, random: { unit: () => 0.5 } });
-  [one, two] = await Promise.all([open(), open()]);
+  ({ harness, one, two } = await startTwoGuards());
 });
-afterAll(async () => {
-  await Promise.all([one?.stop(), two?.stop()]);
-  await harness?.stop();
-});
+afterAll(() => stopTwoGuards({ harness, one, two }));
 
-let accounts = 0;
-const freshAccount = () => newAccountId(1_700_000_000_000 + (accounts += 1));
 const numberOf = (at: number) => `+88017120${String((at * 37) % 10_000).padStart(5, '0')}`;
-const ask = (guard: SharedGuard, accountId: string, to: string) =>
-  guard.decide({ accountId, to, ip: null, device: null, challengePassed: false, isResend: false }).refusal?.rule ??
-  'sent';
-
-/** `messageId`: of a message that several tries report. */
-function send(guard: SharedGuard, accountId: string, to: string, messageId: string | null = null): void {
-  const code = { accountId, to, ip: null, device: null, carrier: '', isProbe: false };
-  guard.accepted(guard.begin(code), 'alpha', messageId);
-}
 
 /** Whose time is ahead by what the test says. */
 function clockAhead() {
