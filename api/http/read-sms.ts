@@ -11,10 +11,10 @@ import { momentOf, noSuchMoment, withPlus } from '../../model/moment.ts';
 import { isMessageStatus, messageStatuses } from '../../model/status.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { type FieldProblem, type OrProblem, type Problem, problem, problemOfFields, wrongField } from '../problem.ts';
-import { unknownNames } from '../unknown-names.ts';
+import { type FieldProblem, type OrProblem, type Problem, problem, wrongField } from '../problem.ts';
 import { type AccessParts, admitReader } from './access.ts';
 import type { Exchange, AnswerThrown } from './exchange.ts';
+import { type Reads, numberForm, readLimit, readListQuery, withPlusSign } from './list-query.ts';
 import { inboundShape, messageNotFound, messageShape } from './sms-answer.ts';
 import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
 
@@ -132,24 +132,16 @@ const statusUnavailable = problem(
 
 type ListQuery = Omit<ListMessages, 'accountId' | 'livemode'>;
 
-/** The part of the query that a parameter gives, or a text: what the parameter must be. */
-type Read = Partial<ListQuery> | string;
-
-const pageMax = 100;
 const textCharsMax = 512;
 /** A day, or a time with its offset: without one, its meaning would depend on the reader. */
 const moment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-const reads: Readonly<Record<string, (text: string) => Read>> = {
-  limit(text) {
-    const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-    return limit >= 1 && limit <= pageMax ? { limit } : `must be a whole number from 1 to ${pageMax}`;
-  },
+const reads: Reads<ListQuery> = {
+  limit: readLimit,
   cursor: (text) => (isText(text) ? { cursor: text } : 'must be the next_cursor of the previous page'),
   status: (text) => (isMessageStatus(text) ? { status: text } : `must be one of ${messageStatuses.join(', ')}`),
-  // An unescaped plus sign in a query arrives as a space.
-  to: (text) => ({ to: text.replace(/^ /, '+') }),
-  from: (text) => (isText(text) ? { from: text.replace(/^ /, '+') } : 'must be a sender'),
+  to: (text) => ({ to: withPlusSign(text) }),
+  from: (text) => (isText(text) ? { from: withPlusSign(text) } : 'must be a sender'),
   direction: (text) =>
     text === 'inbound' || text === 'outbound' ? { direction: text } : 'must be outbound or inbound',
   category: (text) =>
@@ -162,37 +154,13 @@ const reads: Readonly<Record<string, (text: string) => Read>> = {
   created_before: (text) => atMoment(text, (createdBeforeMs) => ({ createdBeforeMs })),
 };
 
-const parameters = new Map(Object.entries(reads));
-const known = [...parameters.keys()];
-
 /** The query of GET /v1/sms as one for the event store, or every invalid parameter by name. */
-export function parseListParameters(query: string): OrProblem<{ readonly question: ListQuery }> {
-  const errors: FieldProblem[] = [];
-  let count = 0;
-  const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
-    count += 1;
-    if (errors.length < limits.http.fieldProblemsMax) errors.push({ field, code, detail });
-  };
-  const seen = new Set<string>();
-  const unknown: string[] = [];
-  let question: ListQuery = {};
-  for (const [name, text] of new URLSearchParams(query)) {
-    const read = parameters.get(name);
-    if (read === undefined) {
-      unknown.push(name);
-      continue;
-    }
-    const value = seen.has(name) ? 'must be given only once' : read(text);
-    seen.add(name);
-    if (typeof value === 'string') wrong(name, 'invalid_field', value);
-    else question = { ...question, ...value };
-  }
-  const { to } = question;
-  if (to !== undefined && !isRecipient(to, question)) wrong('to', 'invalid_field', toForm);
-  const names = unknownNames(unknown, known, 'is not a parameter of this list');
-  const problem = problemOfFields([...names, ...errors], count + unknown.length);
-  return problem === null ? { ok: true, question } : { ok: false, problem };
-}
+export const parseListParameters = (query: string): OrProblem<{ readonly question: ListQuery }> =>
+  readListQuery(query, reads, (question) =>
+    question.to === undefined || isRecipient(question.to, question) ? [] : [wrongNumber],
+  );
+
+const wrongNumber: FieldProblem = { field: 'to', code: 'invalid_field', detail: numberForm };
 
 /** Messages from subscribers are addressed to numbers and short codes as registered, not in E.164 form. */
 function isRecipient(to: string, { direction, status }: ListQuery): boolean {
@@ -200,9 +168,7 @@ function isRecipient(to: string, { direction, status }: ListQuery): boolean {
   return /^\+[0-9]{1,15}$/.test(to) || (isInbound && /^[0-9]{3,15}$/.test(to));
 }
 
-const toForm = 'must be a number in E.164 form, its plus sent as %2B';
-
-function atMoment(given: string, value: (ms: number) => Partial<ListQuery>): Read {
+function atMoment(given: string, value: (ms: number) => Partial<ListQuery>): Partial<ListQuery> | string {
   const text = withPlus(given);
   if (!moment.test(text)) return momentForm;
   // Completes the form: a day means its start in UTC, and seconds are optional.

@@ -29,7 +29,7 @@ export class History {
   /** They do not depend on the modes of the rules: who acts on them asks for the modes. */
   readonly #statistics: Record<ConversionTest, number> = { conversion: 0, partial_conversion: 0 };
   /** Since when an alarm waits, because receipts fell too: of the tests that are on together, of each other one by itself. */
-  readonly #alarmsSinceMs = new Map<ConversionTest | 'on', number>();
+  #alarmsSinceMs: Partial<Record<ConversionTest | 'on', number>> = {};
   #lastMissed = -1;
   readonly #verified = new FadingCount(thresholds.maturityMs);
   #givenUp = new FadingCount(thresholds.maturityMs);
@@ -100,22 +100,21 @@ export class History {
   /** How long an alarm of the test has waited; 0 at first. */
   alarmWaitedMs(rule: ConversionTest, { [rule]: mode }: GuardModes, nowMs: number): number {
     const waiting = mode === 'on' ? 'on' : rule;
-    const sinceMs = this.#alarmsSinceMs.get(waiting) ?? nowMs;
-    this.#alarmsSinceMs.set(waiting, sinceMs);
-    return nowMs - sinceMs;
+    this.#alarmsSinceMs[waiting] ??= nowMs;
+    return nowMs - this.#alarmsSinceMs[waiting];
   }
 
   /** Its misses were those of an outage, or it is blocked now and begins near its threshold. */
   begin(share: BeginShare): void {
     this.beginTest('conversion', share);
-    this.#alarmsSinceMs.clear();
+    this.#alarmsSinceMs = {};
     const { conversion, partial_conversion: partial } = this.#statistics;
     this.#statistics.partial_conversion = Math.min(partial, conversion);
   }
 
   /** The same for one test, which blocks nothing: in shadow mode, or off. */
   beginTest(rule: ConversionTest, share: BeginShare): void {
-    this.#alarmsSinceMs.delete(rule);
+    delete this.#alarmsSinceMs[rule];
     this.#statistics[rule] = thresholds.alarm[this.openDigits] * share;
   }
 
