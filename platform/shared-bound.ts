@@ -80,7 +80,7 @@ export class SharedBound {
       const held = this.#held(use);
       const left = (held.get(account) ?? 0) - units;
       assert(left >= 0, `an account returned more units to ${this.name} than it had taken`);
-      // V8 makes a new table for a map that gets empty and not, and keeps all of them until it collects its old generation.
+      // An entry of an idle account stays: a Map that becomes empty again and again fills the old generation (decision 242).
       if (left === 0 && held.size > idleAccountsMax) held.delete(account);
       else held.set(account, left);
     }
