@@ -220,9 +220,10 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./phone.ts')).phoneCommand,
   },
   report: {
-    help: `a report of an account: ${reports.map(({ name }) => name).join(', ')}`,
+    help: `a report of an account, or of every account by account: ${reports.map(({ name }) => name).join(', ')}`,
     takes: {
       '<name>': 'the report',
+      '--account <id>': 'whose (acc_…); may be left out with --group-by account',
       '--test': 'of test messages',
       '--from <time>': 'from when on: 2026-01-31, or a time with its offset (default: six days before)',
       '--to <time>': 'until when (default: now)',
@@ -230,7 +231,6 @@ export const commands: Readonly<Record<string, CommandRow>> = {
       ...reportOptions(),
       '--format <format>': 'csv or parquet: a file on standard output',
     },
-    requires: { '--account <id>': 'the account (acc_…)' },
     load: async () => (await import('./report.ts')).reportCommand,
   },
   'sql-user create': sqlUserCommand(

@@ -15,7 +15,7 @@ export function reportOptions(): Record<string, string> {
   });
   const dimensions = new Set(reports.flatMap(({ groupBy }) => groupBy));
   return {
-    '--group-by <names>': `up to two of ${[...dimensions].join(', ')}; each report has some of them; ${helpOf(campaignHelp)}`,
+    '--group-by <names>': `up to two of ${[...dimensions].join(', ')}; each report has some of them; account: every report, a row for each account that has anything; ${helpOf(campaignHelp)}`,
     ...Object.fromEntries([...filters, ...choices]),
   };
 }

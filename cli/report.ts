@@ -1,5 +1,6 @@
-// `report NAME`: a report of one account as a table with a sparkline (report-table.ts), or as csv or parquet on standard
-// output. Asked of the running system over NATS, with the parameters of the route.
+// `report NAME`: a report of one account, or of all of them with a row for each, as a table with a sparkline
+// (report-table.ts), or as csv or parquet on standard output. Asked of the running system over NATS, with the parameters of
+// the route.
 import { chosenIn, runReport } from '../api/management/routes/reports.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../api/management/report-query.ts';
 import { check } from '../api/validation.ts';
@@ -17,7 +18,9 @@ import { type Row, isEmpty, tableOf } from './report-table.ts';
 import { withBus } from './with-bus.ts';
 
 /** Every option that is not named here is a parameter of the route: `--time-zone` is time_zone. */
-type Options = { account: string; test?: boolean; json?: boolean } & Readonly<Record<string, unknown>>;
+type Options = { account?: string; test?: boolean; json?: boolean; groupBy?: string; format?: string } & Readonly<
+  Record<string, unknown>
+>;
 
 export async function reportCommand(name: string, options: Options): Promise<Result> {
   const report = reportOf(name);
@@ -25,47 +28,100 @@ export async function reportCommand(name: string, options: Options): Promise<Res
     throw new SetupError(`there is no report "${name}"; there are: ${reports.map((each) => each.name).join(', ')}`);
   }
   const { account, test = false, json = false, ...parameters } = options;
-  if (json && (parameters['format'] ?? 'json') !== 'json') {
+  const isFile = (options.format ?? 'json') !== 'json';
+  if (json && isFile) {
     throw new SetupError('--json is one JSON object, and --format is a file of another form: leave one out');
   }
-  const { timeZoneGiven, ...rest } = asked(report, parameters);
-  const query: ReportQuery = {
-    ...rest,
-    accountId: accountIdOf(account, '--account'),
-    livemode: !test,
-  };
-  const octets = await withBus(async (bus) => {
-    await assertKnown(bus, query.accountId);
-    const answer = await runReport(bus, query);
-    if ('problem' in answer) throw new SetupError(`${answer.problem.code}: ${answer.problem.detail}`);
-    const parts: Uint8Array[] = [];
-    for await (const part of answer.octets) parts.push(part);
-    return Buffer.concat(parts);
+  const { isByAccount, others } = groupsOf(options.groupBy);
+  if (isByAccount && isFile) {
+    throw new SetupError('--format: a file is of one account; grouped by account there is the table, or --json');
+  }
+  const accountId = account === undefined ? null : accountIdOf(account, '--account');
+  if (accountId === null && !isByAccount) {
+    throw new SetupError('--account: say whose report it is, or ask for every account with --group-by account');
+  }
+  const { timeZoneGiven, ...rest } = asked(report, { ...parameters, groupBy: others });
+  const query = { ...rest, livemode: !test };
+  const found = await withBus(async (bus) => {
+    if (accountId === null) return rowsOfAccounts(bus, report, query, await everyAccount(bus));
+    await assertKnown(bus, accountId);
+    if (isByAccount) return rowsOfAccounts(bus, report, query, [accountId]);
+    const octets = await octetsOf(bus, { ...query, accountId });
+    return isFile ? octets : rowsIn(octets);
   });
-  if (query.format !== 'json') return { json: {}, lines: [], octets };
-  const rows = JSON.parse(octets.toString()) as readonly Row[];
-  const { fromMs, toMs, groupBy, livemode } = query;
-  const [from, to] = [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
+  if (Buffer.isBuffer(found)) return { json: {}, lines: [], octets: found };
+  const groupBy = isByAccount ? [byAccount, ...query.groupBy] : query.groupBy;
+  const [from, to] = [new Date(query.fromMs).toISOString(), new Date(query.toMs).toISOString()];
   return {
     json: {
-      ...{ object: 'report', report: name, from, to, time_zone: timeZoneGiven, group_by: groupBy, livemode },
-      ...{ ...chosenIn(query), data: rows },
+      ...{ object: 'report', report: name, from, to, time_zone: timeZoneGiven, group_by: groupBy, livemode: !test },
+      ...{ ...chosenIn(query), data: found },
     },
     lines: [
-      `${report.title}  ${query.accountId}  ${livemode ? 'live' : 'test'}  ${from} to ${to}${zoneOf(groupBy, timeZoneGiven)}`,
-      ...(isEmpty(report, rows) ? ['nothing in this time'] : tableOf(report, groupBy, rows)),
+      `${report.title}  ${accountId ?? 'every account'}  ${test ? 'test' : 'live'}  ${from} to ${to}${zoneOf(groupBy, timeZoneGiven)}`,
+      ...(isEmpty(report, found) ? ['nothing in this time'] : tableOf(report, groupBy, found)),
     ],
   };
 }
 
-const zoneOf = (groupBy: ReportQuery['groupBy'], timeZone: string): string =>
+/** What only the operator can group by: the route knows one account. */
+const byAccount = 'account';
+
+function groupsOf(given: string | undefined): { readonly isByAccount: boolean; readonly others: string | undefined } {
+  const names = (given ?? '').split(',').map((each) => each.trim());
+  const others = names.filter((each) => each !== byAccount);
+  if (others.length === names.length) return { isByAccount: false, others: given };
+  if (names.length > 2 || others.length < names.length - 1) {
+    throw new SetupError('invalid_field: group_by: must be up to two, different ones');
+  }
+  return { isByAccount: true, others: others[0] };
+}
+
+const zoneOf = (groupBy: readonly string[], timeZone: string): string =>
   groupBy.includes('hour') ? `, hours of ${timeZone}` : groupBy.includes('day') ? `, days of ${timeZone}` : '';
 
-/** An account that does not exist has an empty report. The directory has every account, and needs no database. */
+/** One account after the other, as each would see its own report; those without anything are left out. */
+async function rowsOfAccounts(
+  bus: Bus,
+  report: Report,
+  query: Omit<ReportQuery, 'accountId'>,
+  accountIds: readonly string[],
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const accountId of accountIds) {
+    const ofAccount = rowsIn(await octetsOf(bus, { ...query, accountId }));
+    if (!isEmpty(report, ofAccount)) rows.push(...ofAccount.map((row) => ({ [byAccount]: accountId, ...row })));
+  }
+  return rows;
+}
+
+async function octetsOf(bus: Bus, query: ReportQuery): Promise<Buffer> {
+  const answer = await runReport(bus, query);
+  if ('problem' in answer) {
+    throw new SetupError(`${answer.problem.code}: ${answer.problem.detail} (${query.accountId})`);
+  }
+  const parts: Uint8Array[] = [];
+  for await (const part of answer.octets) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+const rowsIn = (octets: Buffer) => JSON.parse(octets.toString()) as readonly Row[];
+
+/** The directory has every account, and needs no database. */
+async function everyAccount(bus: Bus): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for await (const key of await (await openBucket(bus, 'directory')).keys(keyOf('*')))
+    ids.push(key.slice(keyOf('').length));
+  return ids.sort();
+}
+
+/** An account that does not exist has an empty report. */
 async function assertKnown(bus: Bus, accountId: string): Promise<void> {
-  const entry = await (await openBucket(bus, 'directory')).get(`account.${accountId}`);
+  const entry = await (await openBucket(bus, 'directory')).get(keyOf(accountId));
   if (entry === null || entry.operation !== 'PUT') throw accountNotFound(accountId);
 }
+
+const keyOf = (accountId: string): string => `account.${accountId}`;
 
 function asked(report: Report, parameters: Readonly<Record<string, unknown>>) {
   const checked = check<ReportParameters>(

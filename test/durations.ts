@@ -19,6 +19,7 @@ export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/actors/carrier/faults.test.ts': 60,
   'test/actors/carrier/outcome/resend.test.ts': 55,
   'test/actors/webhook/kills.test.ts': 53,
+  'test/nodes/otp-leader.test.ts': 52,
   'test/system/stops.test.ts': 52,
   'test/actors/carrier/failover/failover.test.ts': 50,
   'test/actors/lease/lease-keeper.test.ts': 49,

@@ -55,6 +55,7 @@ export const besideSuite: readonly string[] = [
   'test/analytics/upgrade-roles.test.ts',
   'test/cluster/supervisor/killed-supervisor.test.ts',
   'test/faults/wrong-clock.test.ts',
+  'test/nodes/otp-leader.test.ts',
   'test/nodes/two-machines.test.ts',
   'test/nodes/two-nodes.test.ts',
   'test/nodes/unstored-duplicate.test.ts',

@@ -108,3 +108,16 @@ test('--json beside a file of another form is refused', async () => {
     expect(await run(format)).toMatch(/^--json is one JSON object, and --format /);
   expect(await run('json')).toMatch(/^Heliograph does not run on/);
 });
+
+test('by account is for every account, or one; beside it one more group, and no file', async () => {
+  const run = async (...words: string[]) => (await runCliHere(['report', 'otp', ...words], nowhere)).stderr;
+  expect(await run()).toBe('--account: say whose report it is, or ask for every account with --group-by account\n');
+  for (const groups of ['account', 'account,carrier', 'carrier,account']) {
+    expect(await run('--group-by', groups)).toMatch(/^Heliograph does not run on/);
+    expect(await run('--group-by', groups, '--account', account)).toMatch(/^Heliograph does not run on/);
+  }
+  for (const groups of ['account,carrier,day', 'account,account'])
+    expect(await run('--group-by', groups)).toBe('invalid_field: group_by: must be up to two, different ones\n');
+  expect(await run('--group-by', 'account,weather')).toContain('group_by: "weather" is not one of ');
+  expect(await run('--group-by', 'account', '--format', 'csv')).toMatch(/^--format: a file is of one account/);
+});

@@ -40,7 +40,14 @@ export function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readon
 
 export function seededDecisions(accountId: string): readonly GuardFact[] {
   return Array.from({ length: 40 }, (_, n) => {
-    const identity = { messageId: `decision ${n}`, kind: 'otp_guard', attempt: 0, carrier: '', segment: 0, detail: '' };
+    const identity = {
+      messageId: `decision ${n} of ${accountId}`,
+      kind: 'otp_guard',
+      attempt: 0,
+      carrier: '',
+      segment: 0,
+      detail: '',
+    };
     const prefix = `+88017${n % 3}`;
     return {
       ...{ kind: 'guard', eventId: eventIdOf(identity), atMs: Date.UTC(2026, 9, 23, n % 24), accountId },

@@ -1,5 +1,5 @@
 // Everything that reports count, published as its roles do and recorded: messages, clicks, one-time passwords and
-// decisions of the guard, of one account and from one seed.
+// decisions of the guard, of an account and from one seed.
 import { expect } from 'vitest';
 import type { Engine } from '../../analytics/store/engine.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
@@ -32,13 +32,17 @@ export async function recordSeeded(
     expect(await publisher.publishOne(factSubjects[fact.kind], encodeFact(fact), null)).toMatchObject({ ok: true });
   }
   publisher.close();
-  const recorded = async () => (await engine.rows('SELECT toUInt32(uniqExact(message_id)) FROM sms_events'))[0]?.[0];
-  await until('everything is recorded', async () => (await recorded()) === lives.length);
+  const ofAccount = `account_id = '${api.accountId}'`;
+  const recorded = `SELECT toUInt32(uniqExact(message_id)) FROM sms_events WHERE ${ofAccount}`;
+  await until('everything is recorded', async () => (await engine.rows(recorded))[0]?.[0] === lives.length);
   const clicksOf = async (table: string) => (await engine.rows(`SELECT toUInt32(count()) FROM ${table}`))[0]?.[0];
   await until('every click is counted', async () => {
     const [counted] = await engine.rows("SELECT toInt32(sum(counts)) FROM click_counts WHERE what = 'clicks'");
     return Number(counted?.[0]) > 0 && counted?.[0] === (await clicksOf('link_clicks'));
   });
-  const rows = 'SELECT toUInt32((SELECT count() FROM otps) + (SELECT count() FROM otp_guard_decisions))';
+  const [otps, decisions] = ['otps', 'otp_guard_decisions'].map(
+    (table) => `SELECT count() FROM ${table} WHERE ${ofAccount}`,
+  );
+  const rows = `SELECT toUInt32((${otps}) + (${decisions}))`;
   await until('every fact is recorded', async () => (await engine.rows(rows))[0]?.[0] === facts.length);
 }

@@ -154,7 +154,10 @@ async function* enveloped(
 }
 
 /** What a report with a choice was made with, under its name. */
-export function chosenIn({ report, chosen }: ReportQuery): Readonly<Record<string, readonly string[]>> {
+export function chosenIn({
+  report,
+  chosen,
+}: Pick<ReportQuery, 'report' | 'chosen'>): Readonly<Record<string, readonly string[]>> {
   const name = reportOf(report)?.choice?.name;
   return name === undefined || chosen === undefined ? {} : { [name]: chosen };
 }

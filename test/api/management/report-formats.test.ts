@@ -10,6 +10,7 @@ import type { Report } from '../../../analytics/reports/report.ts';
 import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import { reportParameters } from '../../../api/management/report-query.ts';
+import type { AccountId } from '../../../model/ids.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { keptForYears } from '../../support/kept-for-years.ts';
 import { recordSeeded } from '../../support/seeded-reports.ts';
@@ -25,6 +26,7 @@ type Row = Readonly<Record<string, unknown>>;
 let api: RunningApi;
 let engine: Engine;
 let node: AnalyticsNode;
+let second: AccountId;
 
 beforeAll(async () => {
   api = await runApi();
@@ -32,6 +34,8 @@ beforeAll(async () => {
   await applySchema(engine);
   node = await startAnalytics(api.bus, engine, { retention: keptForYears });
   await recordSeeded(api, engine, 400);
+  second = await api.newAccount();
+  await recordSeeded({ bus: api.bus, accountId: second }, engine, 60);
 });
 afterAll(async () => {
   await node?.stop(2_000);
@@ -130,26 +134,43 @@ test.each(reports)('$name is described with its parameters, its columns and its 
   for (const { name } of [...report.always, ...report.measures]) expect(json).toContain(`"${name}"`);
 });
 
+/** The report on the command line, over the time of `range`. */
+const runReport = (report: Report, ...words: string[]) =>
+  until('the event store answers in time', async () => {
+    const time = ['--from', '2026-10-22T00:00:00Z', '--to', '2026-10-29T00:00:00Z'];
+    const result = await runCliHere(['report', report.name, ...time, ...words], { NATS_URL: api.nats.url });
+    return !result.stderr.startsWith('report_unavailable: ') && result;
+  });
+
 test.each(reports)('$name is the same on the command line', async (report) => {
   const run = (...words: string[]) =>
-    until('the event store answers in time', async () => {
-      const time = ['--from', '2026-10-22T00:00:00Z', '--to', '2026-10-29T00:00:00Z'];
-      const all = [
-        'report',
-        report.name,
-        ...time,
-        '--account',
-        api.accountId,
-        '--group-by',
-        groupingOf(report),
-        ...words,
-      ];
-      const result = await runCliHere(all, { NATS_URL: api.nats.url });
-      return !result.stderr.startsWith('report_unavailable: ') && result;
-    });
+    runReport(report, '--account', api.accountId, '--group-by', groupingOf(report), ...words);
   const { body } = await callStore(api, 'GET', `/v1/reports/${report.name}?${range}&group_by=${groupingOf(report)}`);
   expect((JSON.parse((await run('--json')).stdout) as { readonly data: unknown }).data).toEqual(body.data);
   const csv = await run('--format', 'csv');
   expect(await rowsOf(Buffer.from(csv.stdout), 'csv')).toEqual(body.data);
   expect((await run('--format', 'parquet')).stdout.slice(0, 4)).toBe('PAR1');
+});
+
+test.each(reports)('$name by account is the report of each account that has anything', async (report) => {
+  const dataOf = async (...words: string[]) => {
+    const { stdout } = await runReport(report, ...words, '--json');
+    return (JSON.parse(stdout) as { readonly data: readonly Row[] }).data;
+  };
+  const [group = ''] = groupingOf(report).split(',');
+  const ofEach = async (...groups: string[]) => {
+    const rows: Row[] = [];
+    for (const account of [api.accountId, second].toSorted()) {
+      const ofAccount = await dataOf('--account', account, ...groups);
+      rows.push(...ofAccount.map((row) => ({ account, ...row })));
+    }
+    return rows;
+  };
+  expect(await dataOf('--group-by', 'account')).toEqual(await ofEach());
+  expect(await dataOf('--group-by', `${group},account`)).toEqual(await ofEach('--group-by', group));
+  const alone = await dataOf('--group-by', 'account', '--account', second);
+  expect(new Set(alone.map(({ account }) => account))).toEqual(new Set([second]));
+  const table = await runReport(report, '--group-by', 'account');
+  expect(table.stdout).toMatch(new RegExp(`^${report.title} {2}every account {2}live `));
+  for (const account of [api.accountId, second]) expect(table.stdout).toMatch(new RegExp(`^${account} `, 'm'));
 });
