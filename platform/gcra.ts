@@ -11,7 +11,7 @@ export type Pace = {
 
 export type RateVerdict = {
   readonly ok: boolean;
-  /** The new state; unchanged when the request is refused. */
+  /** The new state. A refusal changes one that is further ahead than a whole burst, and no other. */
   readonly arrivalUs: number;
   /** Requests that are still allowed now. */
   readonly remaining: number;
@@ -29,7 +29,8 @@ export function paceOf(count: number, perUs: number, burst: number): Pace {
 export function takeTurn(pace: Pace, arrivalUs: number, nowUs: number, turns = 1): RateVerdict {
   const { intervalUs, burst } = pace;
   const spanUs = intervalUs * burst;
-  // An arrival further ahead than a whole burst is from an earlier, slower rate: it must not block the client.
+  // An arrival further ahead than a whole burst is from an earlier, slower rate: the whole burst is used, no more. Without
+  // a new state every try would be refused until that rate has recovered.
   const from = Math.min(Math.max(arrivalUs, nowUs), nowUs + spanUs);
   const next = from + intervalUs * turns;
   // Tolerance for rounding of the stored time: half a thousandth of an interval.
@@ -38,7 +39,7 @@ export function takeTurn(pace: Pace, arrivalUs: number, nowUs: number, turns = 1
   const resetUs = Math.max(0, kept - nowUs);
   return {
     ok: isOk,
-    arrivalUs: isOk ? next : arrivalUs,
+    arrivalUs: isOk ? next : Math.min(arrivalUs, nowUs + spanUs),
     remaining: Math.max(0, Math.floor((spanUs - resetUs) / intervalUs + 1 / 2_000)),
     resetUs,
     retryUs: isOk ? 0 : Math.max(1, Math.ceil(next - nowUs - spanUs)),

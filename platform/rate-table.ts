@@ -41,9 +41,7 @@ export class RateTable {
     for (let tries = 0; tries < triesMax; tries += 1) {
       const held = Atomics.load(this.#words, at);
       const verdict = takeTurn(of, Number(held), nowUs, turns);
-      if (!verdict.ok) return verdict;
-      const next = BigInt(Math.ceil(verdict.arrivalUs));
-      if (Atomics.compareExchange(this.#words, at, held, next) === held) return verdict;
+      if (this.#store(at, held, verdict.arrivalUs) || !verdict.ok) return verdict;
     }
     // `triesMax` conflicts with other threads: the rate is unknown, so the request is not refused.
     return null;
@@ -52,7 +50,16 @@ export class RateTable {
   /** The verdict on one turn, without taking it. */
   look(name: string, pace: Pace, nowUs: number): RateVerdict {
     const [at, of] = this.#arrivalOf(name, pace, nowUs);
-    return takeTurn(of, Number(Atomics.load(this.#words, at)), nowUs);
+    const held = Atomics.load(this.#words, at);
+    const verdict = takeTurn(of, Number(held), nowUs);
+    if (!verdict.ok) this.#store(at, held, verdict.arrivalUs);
+    return verdict;
+  }
+
+  /** False when another thread has changed the entry. */
+  #store(at: number, held: bigint, arrivalUs: number): boolean {
+    const next = BigInt(Math.ceil(arrivalUs));
+    return next === held || Atomics.compareExchange(this.#words, at, held, next) === held;
   }
 
   /** Spends turns for something that has already happened: never refuses, and takes at most all that are left. */

@@ -55,7 +55,16 @@ describe('one rate', () => {
 
   test('a time far ahead, left by a slower rate, blocks for no longer than a burst', () => {
     const pace = paceOf(10, secondUs, 1);
-    expect(takeTurn(pace, 10_000 * secondUs, secondUs).retryUs).toBeLessThanOrEqual(200_000);
+    const refused = takeTurn(pace, 10_000 * secondUs, secondUs);
+    expect(refused).toMatchObject({ ok: false, remaining: 0 });
+    expect(refused.retryUs).toBeLessThanOrEqual(200_000);
+    expect(takeTurn(pace, refused.arrivalUs, secondUs + refused.retryUs).ok).toBe(true);
+  });
+
+  test('a refusal changes no other state', () => {
+    const pace = paceOf(10, secondUs, 5);
+    const arrivalUs = secondUs + 450_000;
+    expect(takeTurn(pace, arrivalUs, secondUs)).toMatchObject({ ok: false, arrivalUs });
   });
 });
 
@@ -71,6 +80,18 @@ describe('the table', () => {
     expect(verdicts.slice(16 + overflowPerSecond).every((verdict) => verdict?.ok === false)).toBe(true);
     // Those that have a place are still limited by their own rate.
     expect(table.take('name 0', pace, secondUs)?.ok).toBe(false);
+  });
+
+  test.each(['take', 'look'] as const)('a limit that is raised after it was spent is in effect at once: %s', (ask) => {
+    const table = new RateTable(newRateMemory(17));
+    const [slow, fast] = [paceOf(7_200, 3_600 * secondUs, 7_200), paceOf(20_000, 600 * secondUs, 20_000)];
+    table.spend('account', slow, secondUs, 7_200);
+    expect(table[ask]('account', slow, secondUs)?.ok).toBe(false);
+    const refused = table[ask]('account', fast, secondUs);
+    expect(refused?.ok).toBe(false);
+    const { retryUs = Number.NaN } = refused ?? {};
+    expect(retryUs).toBeLessThanOrEqual(fast.intervalUs + 1);
+    expect(table[ask]('account', fast, secondUs + retryUs + 1)?.ok).toBe(true);
   });
 
   test('a place is free again when its rate has recovered: names of revoked keys do not fill it', () => {
