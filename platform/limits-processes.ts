@@ -25,7 +25,11 @@ export const processLimits = {
     embeddedKillMs: 3_000,
     healthEveryMs: 1_000,
     /** An embedded nats-server without a response at four checks in a row, some 20 to 35 s, hangs and is restarted. */
-    natsWatch: { lookEveryMs: 5_000, silencesMax: 4 },
+    natsWatch: {
+      ...{ lookEveryMs: 5_000, silencesMax: 4 },
+      /** With so much space on its disk, a record that it could not store is no matter of space. */
+      spaceBytesMin: 16 * 2 ** 20,
+    },
     /** A child not ready after this long is killed; that counts as a crash. */
     startMs: 30_000,
     /** After an upgrade it fills the new tables of the event store first; killed meanwhile it would begin again. */

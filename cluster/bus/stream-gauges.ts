@@ -1,5 +1,5 @@
 // Reads all streams and consumers every few seconds, in one process per node, never in the path of a message: sizes and
-// backlogs for /metrics, and records of a cluster's queues that their consumers do not deliver (unseen-records.ts).
+// backlogs for /metrics, and records of queues that their consumers do not deliver (unseen-records.ts).
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -51,17 +51,19 @@ async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
     metrics.streamFillShare.set({ stream }, fillShare(state.bytes, config.max_bytes, state.messages, config.max_msgs));
   }
   const waiting: { carrier: string; category: string; shard: string; count: number }[] = [];
-  const replicated = new Map<string, readonly ConsumerInfo[]>();
+  const queues = new Map<string, readonly ConsumerInfo[]>();
   for (const [category, lane] of Object.entries(laneOf)) {
     const stream = streamNames.messages[lane];
     const consumers = await all(bus.manager.consumers.list(stream));
-    const isReplicated = streams.some(({ config }) => config.name === stream && config.num_replicas > 1);
-    if (isReplicated) replicated.set(stream, consumers);
+    queues.set(stream, consumers);
     for (const { config, num_pending: count } of consumers) {
       // mt.<lane>.<carrier>.<shard>
       const [, , carrier, shard] = (config.filter_subject ?? '').split('.');
       if (carrier !== undefined && shard !== undefined) waiting.push({ carrier, category, shard, count });
     }
+  }
+  for (const stream of [streamNames.inbound, streamNames.facts]) {
+    queues.set(stream, await all(bus.manager.consumers.list(stream)));
   }
   const orders = await withDeadline(
     'orders',
@@ -72,7 +74,7 @@ async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
   metrics.streamWaiting.reset();
   for (const { count, ...labels } of waiting) metrics.streamWaiting.set(labels, count);
   if (orders) metrics.auditFailure.set(orders.num_pending + orders.num_ack_pending);
-  await deliverUnseen(bus, records, replicated);
+  await deliverUnseen(bus, records, queues);
 }
 
 const ours = Object.values(streamNames).flatMap((name) => (typeof name === 'string' ? [name] : Object.values(name)));

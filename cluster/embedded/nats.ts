@@ -8,7 +8,7 @@ import { connectBus } from '../bus/connect.ts';
 import { publicKeyOf, userSeedOf } from '../bus/nkeys.ts';
 import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { natsServerBinary } from './nats-binary.ts';
-import { writeErrorsIn } from './write-errors.ts';
+import { hasSpaceIn, writeErrorsIn } from './write-errors.ts';
 import { inboxOf, natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -43,7 +43,7 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
   });
   const url = natsUrl(options);
   const ready = (limitMs: number) => natsReady(url, limitMs, running.exited);
-  const writeError = writeErrorsIn(logFile);
+  const writeError = writeErrorsIn(logFile, () => hasSpaceIn(folder));
   const ask = async () => {
     await askJetStream(url);
     const error = writeError();

@@ -55,11 +55,11 @@ async function reportedSoFar(): Promise<number> {
 test('a consumer that does not see what its stream has gets another leader', async () => {
   await bus.manager.consumers.add(stream, config);
   const before = await leader();
-  await repair(bus, { stream, consumer, subject, deliveredSeq: 0, lastSeq: 1 });
+  await repair(bus, { why: 'unseen', stream, consumer, subject, atSeq: 0, lastSeq: 1 });
   await found('another server leads it', async () => {
     if ((await leader()) !== before) return true;
     // The election chose the same server: it is asked once more, as after the next checks.
-    await repair(bus, { stream, consumer, subject, deliveredSeq: 0, lastSeq: 1 });
+    await repair(bus, { why: 'unseen', stream, consumer, subject, atSeq: 0, lastSeq: 1 });
     return false;
   });
   expect(await reportedSoFar()).toBeGreaterThan(0);
@@ -68,7 +68,8 @@ test('a consumer that does not see what its stream has gets another leader', asy
 test('a record that its consumer counts as acked is published again once, by any number of nodes, and marked', async () => {
   const subjectOfFive = 'mt.otp.alpha.5';
   const { seq: lastSeq } = await bus.jetstream.publish(subjectOfFive, 'sealed', { msgID: 'msg_1.0' });
-  const stale = { stream, consumer: 'carrier_alpha_otp_5', subject: subjectOfFive, deliveredSeq: lastSeq, lastSeq };
+  const of = { stream, consumer: 'carrier_alpha_otp_5', subject: subjectOfFive };
+  const stale = { why: 'acked', ...of, atSeq: lastSeq, lastSeq } as const;
   const others = await connectBus(cluster.url(1), 'another node');
   await Promise.all([repair(bus, stale), repair(others, stale)]);
   await others.close();

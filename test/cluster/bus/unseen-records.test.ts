@@ -8,26 +8,41 @@ const { looksMin, looksSpread } = limits.unseenRecords;
 /** The first to act. */
 const soonest = { unit: () => 0 };
 
-const consumer = (deliveredSeq: number, lastSeq = deliveredSeq + 3, name = 'carrier_alpha_otp_0'): StaleConsumer => ({
-  stream: 'MT_OTP',
-  consumer: name,
-  subject: 'mt.otp.alpha.0',
-  deliveredSeq,
-  lastSeq,
+const consumer = (atSeq: number, of: Partial<StaleConsumer> = {}): StaleConsumer => ({
+  ...{ why: 'unseen', stream: 'MT_OTP', consumer: 'carrier_alpha_otp_0', subject: 'mt.otp.alpha.0' },
+  atSeq,
+  lastSeq: atSeq + 3,
+  ...of,
 });
 
 test('a record that its consumer does not see at some consecutive checks is reported', () => {
   const records = new UnseenRecords(soonest);
-  for (let look = 0; look < looksMin; look += 1) expect(records.look([consumer(94, 97 + look)])).toEqual([]);
-  expect(records.look([consumer(94, 120)])).toEqual([consumer(94, 120)]);
+  for (let look = 0; look < looksMin; look += 1)
+    expect(records.look([consumer(94, { lastSeq: 97 + look })])).toEqual([]);
+  expect(records.look([consumer(94, { lastSeq: 120 })])).toEqual([consumer(94, { lastSeq: 120 })]);
 });
 
-test('so is one that it delivered and counts as acked, and not the last record of a busy queue', () => {
-  const acked = new UnseenRecords(soonest);
-  for (let look = 0; look < looksMin; look += 1) expect(acked.look([consumer(94, 90)])).toEqual([]);
-  expect(acked.look([consumer(94, 90)])).toEqual([consumer(94, 90)]);
+test('so is one that it counts as acked, and not the first record of a busy queue', () => {
+  const acked = (atSeq: number, lastSeq: number) => consumer(atSeq, { why: 'acked', lastSeq });
+  const stuck = new UnseenRecords(soonest);
+  for (let look = 0; look < looksMin; look += 1) expect(stuck.look([acked(90, 94 + look)])).toEqual([]);
+  expect(stuck.look([acked(90, 120)])).toEqual([acked(90, 120)]);
   const busy = new UnseenRecords(soonest);
-  for (let look = 0; look < 10; look += 1) expect(busy.look([consumer(94, 80 + look)])).toEqual([]);
+  for (let look = 0; look < 10; look += 1) expect(busy.look([acked(80 + look, 100)])).toEqual([]);
+});
+
+test('of a consumer that is ahead of its stream, what was there at the first check is reported', () => {
+  const ahead = (lastSeq: number) => consumer(300, { why: 'ahead', lastSeq });
+  const records = new UnseenRecords(soonest);
+  for (let look = 0; look < looksMin; look += 1) expect(records.look([ahead(20 + look)])).toEqual([]);
+  expect(records.look([ahead(200)])).toEqual([ahead(20)]);
+});
+
+test('a consumer that is stale for another reason begins again', () => {
+  const records = new UnseenRecords(soonest);
+  for (let look = 0; look < 10; look += 1) {
+    expect(records.look([consumer(94, { why: look % 2 === 0 ? 'unseen' : 'ahead' })])).toEqual([]);
+  }
 });
 
 test('it is reported again only after as many checks more', () => {
@@ -65,10 +80,10 @@ test('property: each consumer is evaluated by itself, and never before it stalle
       for (const each of taken) {
         const now = new Map(each.map(({ name, at }) => [name, at]));
         history.push(now);
-        const reported = records.look([...now].map(([name, at]) => consumer(at, at + 1, name)));
-        for (const { consumer: name, deliveredSeq } of reported) {
+        const reported = records.look([...now].map(([name, at]) => consumer(at, { consumer: name })));
+        for (const { consumer: name, atSeq } of reported) {
           const before = history.slice(-looksMin - 1);
-          expect(before.map((look) => look.get(name))).toEqual(Array(looksMin + 1).fill(deliveredSeq));
+          expect(before.map((look) => look.get(name))).toEqual(Array(looksMin + 1).fill(atSeq));
         }
       }
     }),

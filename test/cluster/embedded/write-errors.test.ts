@@ -18,7 +18,7 @@ const line =
   "[7005] 2026/11/29 10:11:06.045497 [ERR] JetStream stream '$G > ONE' critical write error: write 3.blk: no space left on device";
 
 test('is found once it is written, and from then on', () => {
-  const look = writeErrorsIn(logFile);
+  const look = writeErrorsIn(logFile, () => true);
   expect(look()).toBeNull();
   writeFileSync(logFile, '[7005] 2026/11/29 10:11:05.1 [INF] Server is ready\n');
   expect(look()).toBeNull();
@@ -30,12 +30,12 @@ test('is found once it is written, and from then on', () => {
 
 test('of an earlier process is none of this one', () => {
   writeFileSync(logFile, `${line}\n`);
-  expect(writeErrorsIn(logFile)()).toBeNull();
+  expect(writeErrorsIn(logFile, () => true)()).toBeNull();
 });
 
 test('is found in a log that was truncated meanwhile, and in a long one', () => {
   writeFileSync(logFile, `${'an older line\n'.repeat(1_000)}`);
-  const look = writeErrorsIn(logFile);
+  const look = writeErrorsIn(logFile, () => true);
   appendFileSync(logFile, 'one more\n');
   expect(look()).toBeNull();
   writeFileSync(logFile, 'after the rotation\n');
@@ -46,4 +46,17 @@ test('is found in a log that was truncated meanwhile, and in a long one', () => 
   let found: string | null = null;
   for (let looks = 0; looks < 3; looks += 1) found = look();
   expect(found).toContain('no space left on device');
+});
+
+test('is a record that was not stored although there is space, and none while there is none', () => {
+  const notStored =
+    "[9] 2026/11/30 02:18:57.7 [ERR] JetStream failed to store a msg on stream '$G > MT_TXN': no space left\n";
+  let hasSpace = false;
+  const look = writeErrorsIn(logFile, () => hasSpace);
+  appendFileSync(logFile, notStored);
+  expect(look()).toBeNull();
+  hasSpace = true;
+  expect(look()).toBeNull();
+  appendFileSync(logFile, notStored);
+  expect(look()).toContain('failed to store a msg');
 });
