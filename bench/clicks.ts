@@ -116,8 +116,11 @@ async function measure(
   const lost = await lostSoFar();
   await system.stop();
   const counted = await countClicks(system.dataDir);
+  const without = Object.keys(away).filter((name) => only.includes(name));
+  const awayLoad =
+    without.length === 0 ? '' : `, ${Math.min(seconds, awaySecondsMax)} s each without ${without.join(', ')}`;
   return {
-    load: `open loop, ${connections} connections, ${rate}/s: ${seconds} s with everything, ${Math.min(seconds, awaySecondsMax)} s each without PostgreSQL, ClickHouse and NATS`,
+    load: `open loop, ${connections} connections, ${rate}/s: ${seconds} s with everything${awayLoad}`,
     figures: {
       ...latencyFigures('redirect', steady.latency, ['p50', 'p99', 'p999', 'max']),
       ...latencyFigures('generator_late', steady.generatorLate, ['p50', 'p99']),

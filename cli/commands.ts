@@ -1,6 +1,7 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
 import { reports } from '../analytics/reports/catalogue.ts';
+import { limits } from '../platform/limits.ts';
 import type { CommandRow } from './command-row.ts';
 import { otpGuardCommands } from './otp-guard-commands.ts';
 import { reportOptions } from './report-options.ts';
@@ -74,7 +75,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     help: 'set how messages from subscribers are handled; without options: show it',
     takes: {
       ...account,
-      '--keep-text <yes-or-no>': 'whether their texts are kept, encrypted, as long as the history',
+      '--keep-text <yes|no>': 'whether their texts are kept, encrypted, for retention.inbound_text_days',
       '--help-text <text>': 'the reply to HELP, or none for the country’s',
     },
     load: async () => (await import('./account-settings.ts')).setInbound,
@@ -296,7 +297,7 @@ function registryCommands(name: 'dnd' | 'ported', what: string, file: string): R
       takes: {
         '<file>': file,
         '--delta': 'the rows are changes: + or - in a column before the number (default: a full snapshot)',
-        '--bad-rows-max <n>': 'stop after more unreadable rows than this',
+        '--bad-rows-max <n>': `stop after more unreadable rows than this (default: ${limits.registry.badRowsMax})`,
         '--allow-shrink': 'a snapshot may have less than half of the numbers in effect',
       },
       load: async () => (await import('./registry.ts')).importCommand(name),

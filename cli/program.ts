@@ -47,7 +47,7 @@ program
 function declare(fullName: string, row: CommandRow): void {
   const [name = '', group] = fullName.split(' ').reverse();
   const command = (group === undefined ? program : groupOf(group)).command(name).description(row.help);
-  for (const [flags, help] of Object.entries(row.requires ?? {})) command.requiredOption(flags, help);
+  for (const [flags, help] of Object.entries(row.requires ?? {})) command.requiredOption(flags, `${help} (required)`);
   for (const [flags, help] of Object.entries(row.takes ?? {})) {
     if (flags.startsWith('--')) command.option(flags, help);
     else command.argument(flags, help);

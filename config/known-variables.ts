@@ -5,6 +5,7 @@ import { nearestName } from '../platform/nearest-name.ts';
 const known: readonly string[] = [
   'HELIOGRAPH_ADMIN_HOST',
   'HELIOGRAPH_ADMIN_PORT',
+  'HELIOGRAPH_API_KEY',
   'HELIOGRAPH_BODY_KEY',
   'HELIOGRAPH_CONFIG',
   'HELIOGRAPH_CONFIGURATION',
@@ -22,7 +23,6 @@ const known: readonly string[] = [
   'HELIOGRAPH_SIMULATED',
   'HELIOGRAPH_SIMULATED_HTTP',
   'HELIOGRAPH_SIMULATOR_TOKEN',
-  'HELIOGRAPH_SMPP_PORT',
   'HELIOGRAPH_SQL_TOKEN',
 ];
 /** With more changes it is another word and not suggested. */

@@ -53,8 +53,10 @@ export const limitsSchema = mapOf({
   })
     .transform(({ otp, transactional: txn, promotional: promo }) => ({ otp, txn, promo }))
     .prefault({}),
-  /** Copies of every stream and bucket. */
-  stream_replicas: whole(1, 5).default(1),
+  /** Copies of every stream and bucket; of an even number as many may be lost as of one less. */
+  stream_replicas: whole(1, 5)
+    .refine((copies) => copies % 2 === 1, { error: '1, 3 or 5: an even number of copies survives no more losses' })
+    .default(1),
   /** Disk the embedded nats-server may use for all streams. */
   stream_store_mb_max: whole(256, 10_000_000).default(28_672),
   /** The longest that a stop waits for responses of carriers, including all steps of the drain. */

@@ -25,7 +25,6 @@ export function loadSettings(env: Env = process.env) {
     httpPort: portOf(env, 'HELIOGRAPH_HTTP_PORT', 8080),
     adminHost: env['HELIOGRAPH_ADMIN_HOST'] || '127.0.0.1',
     adminPort: portOf(env, 'HELIOGRAPH_ADMIN_PORT', 9464),
-    smppPort: portOf(env, 'HELIOGRAPH_SMPP_PORT', 2775),
     /** The loopback port of the control role, to which the ingress forwards; 0 until the supervisor chose it. */
     controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
     /** The secret with which the ingress authenticates to the control role; '' (no check) when a role is run by hand. */

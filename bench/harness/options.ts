@@ -84,7 +84,8 @@ export function optionsOf(name: string, bench: AnyBench, given: Given): OptionVa
     const form = forms[option];
     const isForm = (typeof text === 'string') === (form.value !== '');
     const value = isForm ? form.read(typeof text === 'string' ? text : '') : null;
-    if (value === null) return { wrong: `--${option} expects ${form.expects}` };
+    const found = typeof text === 'string' ? `; found "${text}"` : '';
+    if (value === null) return { wrong: `--${option} expects ${form.expects}${found}` };
     read[option] = value;
   }
   const values = valuesOf(bench, read);

@@ -17,8 +17,11 @@ export type BenchResult = {
 
 type Run = {
   readonly bench: string;
-  /** Null: the bench does not take it. */
-  readonly options: { readonly seconds: number | null; readonly seed: number | null };
+  /** In effect; null: the bench does not take it. */
+  readonly options: Readonly<Record<string, unknown>> & {
+    readonly seconds: number | null;
+    readonly seed: number | null;
+  };
   readonly targets: readonly Target[];
 };
 
@@ -39,8 +42,10 @@ export function report(run: Run, result: BenchResult, json: boolean): boolean {
   process.stdout.write(`${[...head, ...rows, ''].join('\n')}\n`);
   if (json) {
     const figures = Object.fromEntries(Object.entries(result.figures).map(([name, value]) => [name, round(value)]));
+    const { load } = result;
+    const options = Object.fromEntries(Object.entries(run.options).filter(([, value]) => value !== null));
     process.stdout.write(
-      `${JSON.stringify({ bench, commit: commitOf(), machine, seed, seconds, figures, targets })}\n`,
+      `${JSON.stringify({ bench, commit: commitOf(), machine, seed, seconds, load, options, figures, targets })}\n`,
     );
   }
   return targets.every((target) => target.met);

@@ -2,7 +2,7 @@
 // long as something sealed with it may be kept, and only a person removes it.
 import { SetupError } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../../model/records/body-keys.ts';
+import { type BodyKeySource, type BodyKeys, bodyKeyId, parseBodyKeys } from '../../model/records/body-keys.ts';
 
 /** A key or `gone:<id>`, and when it stopped sealing; the first start without it sets that. */
 type Line = { readonly entry: string; readonly retiredAtMs: number | null };
@@ -17,13 +17,14 @@ export type Rotation = {
   readonly gone: readonly string[];
 };
 
-export function bodyKeysIn(text: string): BodyKeys {
-  return parseBodyKeys(
-    linesOf(text)
-      .map(({ entry }) => entry)
-      .join(','),
-  );
+/** `file`: for errors. */
+export function bodyKeysIn(text: string, file = 'secrets/body-key'): BodyKeys {
+  const entries = linesOf(text).map(({ entry }) => entry);
+  return parseBodyKeys(entries.join(','), { name: file, advice: restoreAdvice });
 }
+
+const restoreAdvice: BodyKeySource['advice'] =
+  'restore the file from a backup: another key opens nothing that this one sealed, such as messages that wait';
 
 /**
  * Pure except for the new key. Data sealed with an old key is kept for up to `keptMs` after the next start, when the

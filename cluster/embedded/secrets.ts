@@ -45,7 +45,8 @@ export function loadSecrets(dataDir: string, env: Record<string, string | undefi
 export function loadBodyKeys(dataDir: string, env: Readonly<Record<string, string | undefined>>): BodyKeys {
   const given = env['HELIOGRAPH_BODY_KEY'];
   if (given) return parseBodyKeys(given);
-  return bodyKeysIn(secretFile(join(secretsFolder(dataDir), 'body-key'), 'base64'));
+  const file = join(secretsFolder(dataDir), 'body-key');
+  return bodyKeysIn(secretFile(file, 'base64'), file);
 }
 
 function secretsFolder(dataDir: string): string {

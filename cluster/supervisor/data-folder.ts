@@ -175,9 +175,19 @@ function checkDataFormat(path: string): void {
   const found = existsSync(file) ? readFileSync(file, 'utf8').trim() : hasData ? '1' : null;
   if (found === String(dataFormat)) return;
   if (found !== null) {
+    const isNumber = /^\d{1,9}$/.test(found);
+    if (!isNumber) {
+      throw new SetupError(
+        `The file ${file} has ${found === '' ? 'nothing' : 'no number'} in it: it is damaged. Restore it from a backup; ` +
+          `if only versions with format ${dataFormat} have run on the folder, write ${dataFormat} into it`,
+      );
+    }
+    const advice =
+      Number(found) > dataFormat
+        ? 'start the later version that made it'
+        : 'set HELIOGRAPH_DATA to a new folder, or delete this one if nothing in it is needed';
     throw new SetupError(
-      `The data folder ${path} has format ${found}, and this version reads format ${dataFormat} only: ` +
-        `set HELIOGRAPH_DATA to a new folder, or delete this one if nothing in it is needed`,
+      `The data folder ${path} has format ${found}, and this version reads format ${dataFormat} only: ${advice}`,
     );
   }
   writeFileSync(file, `${dataFormat}\n`, { mode: 0o600 });

@@ -14,14 +14,19 @@ const keyOctets = 32;
 const goneForm = /^gone:([0-9a-f]{8})$/;
 export const bodyKeyIdOctets = 4;
 
-/** `key[,key…][,gone:<id>…]`, keys in base64. Throws SetupError naming what was found. */
-export function parseBodyKeys(text: string): BodyKeys {
+/** Where keys are given, and what to do when they are wrong. */
+export type BodyKeySource = { readonly name: string; readonly advice: string };
+
+const variable: BodyKeySource = { name: 'HELIOGRAPH_BODY_KEY', advice: 'make one with: openssl rand -base64 32' };
+
+/** `key[,key…][,gone:<id>…]`, keys in base64. Throws SetupError naming the source and what was found. */
+export function parseBodyKeys(text: string, source = variable): BodyKeys {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   const gone = entries.flatMap((entry) => goneForm.exec(entry)?.[1] ?? []);
-  const keys = entries.filter((entry) => !goneForm.test(entry)).map(keyOf);
-  if (keys.length === 0) throw new SetupError(`HELIOGRAPH_BODY_KEY: found no key, expected ${expected}`);
+  const keys = entries.filter((entry) => !goneForm.test(entry)).map((entry) => keyOf(entry, source));
+  if (keys.length === 0) throw new SetupError(`${source.name}: found no key, expected ${expected} (${source.advice})`);
   if (new Set(keys.map(bodyKeyId)).size !== keys.length) {
-    throw new SetupError('HELIOGRAPH_BODY_KEY: found the same key twice');
+    throw new SetupError(`${source.name}: found the same key twice`);
   }
   return { keys, gone };
 }
@@ -40,10 +45,10 @@ export function bodyKeyId(key: Uint8Array): string {
     .toString('hex');
 }
 
-const expected = '32 bytes in base64 (make one with: openssl rand -base64 32)';
+const expected = '32 bytes in base64';
 
-function keyOf(entry: string): Buffer {
+function keyOf(entry: string, { name, advice }: BodyKeySource): Buffer {
   const key = Buffer.from(entry, 'base64');
   if (key.length === keyOctets) return key;
-  throw new SetupError(`HELIOGRAPH_BODY_KEY: found ${key.length} bytes, expected ${expected}`);
+  throw new SetupError(`${name}: found ${key.length} bytes, expected ${expected} (${advice})`);
 }

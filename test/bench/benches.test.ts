@@ -42,15 +42,19 @@ describe('the options of a bench', () => {
 
   it('without a value, with a wrong one or with one too many are refused', () => {
     for (const value of ['0', '-1', 'x', '']) {
-      expect(read('otp', `--seconds=${value}`)).toEqual({ wrong: '--seconds expects a number above 0' });
+      expect(read('otp', `--seconds=${value}`)).toEqual({
+        wrong: `--seconds expects a number above 0; found "${value}"`,
+      });
     }
     expect(read('otp', '--seconds')).toEqual({ wrong: '--seconds expects a number above 0' });
-    expect(read('otp', '--count', '1.5')).toEqual({ wrong: '--count expects a whole number above 0' });
+    expect(read('otp', '--count', '1.5')).toEqual({
+      wrong: '--count expects a whole number above 0; found "1.5"',
+    });
     expect(read('otp', '--picture')).toEqual({ wrong: '--picture expects the name of a file' });
     expect(read('pacing', '--contracts', '10,x')).toEqual({
-      wrong: '--contracts expects whole numbers above 0, as in 10,100',
+      wrong: '--contracts expects whole numbers above 0, as in 10,100; found "10,x"',
     });
-    expect(read('throughput', '--webhooks=yes')).toEqual({ wrong: '--webhooks expects no value' });
+    expect(read('throughput', '--webhooks=yes')).toEqual({ wrong: '--webhooks expects no value; found "yes"' });
   });
 
   it('name parts that the bench has', () => {

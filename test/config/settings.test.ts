@@ -5,7 +5,7 @@ import { loadSettings } from '../../config/settings.ts';
 
 describe('settings', () => {
   it('have the defaults of the contract', () => {
-    expect(loadSettings({})).toMatchObject({ httpPort: 8080, adminPort: 9464, smppPort: 2775, natsUrl: null });
+    expect(loadSettings({})).toMatchObject({ httpPort: 8080, adminPort: 9464, natsUrl: null });
     expect(loadSettings({}).httpHost).toBe('127.0.0.1');
     expect(loadSettings({ HELIOGRAPH_HTTP_HOST: '0.0.0.0' }).httpHost).toBe('0.0.0.0');
     expect(loadSettings({}).configFile).toMatch(/\/heliograph\.yaml$/);

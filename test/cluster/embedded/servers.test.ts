@@ -229,6 +229,16 @@ describe('secrets', () => {
     const short = Buffer.alloc(31).toString('base64');
     expect(() => loadSecrets(newFolder(), { HELIOGRAPH_BODY_KEY: short })).toThrow(/found 31 bytes, expected 32/);
   });
+
+  it('name the file of a damaged body key, and advise no new one', () => {
+    const folder = newFolder();
+    loadSecrets(folder, {});
+    const file = join(folder, 'secrets', 'body-key');
+    writeFileSync(file, 'damaged\n');
+    const open = () => loadSecrets(folder, {});
+    expect(open).toThrow(`${file}: found 5 bytes, expected 32 bytes in base64 (restore the file from a backup`);
+    expect(open).not.toThrow(/openssl/);
+  });
 });
 
 async function query(url: string, text: string): Promise<unknown[]> {

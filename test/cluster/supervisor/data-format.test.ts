@@ -11,9 +11,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
-const refusal = (found: string) =>
-  `The data folder ${dataDir} has format ${found}, and this version reads format ${dataFormat} only: ` +
-  `set HELIOGRAPH_DATA to a new folder, or delete this one if nothing in it is needed`;
+const earlier = 'set HELIOGRAPH_DATA to a new folder, or delete this one if nothing in it is needed';
+const refusal = (found: string, advice = earlier) =>
+  `The data folder ${dataDir} has format ${found}, and this version reads format ${dataFormat} only: ${advice}`;
 
 test('a new folder is marked with the format, and opens again', async () => {
   (await openDataFolder(dataDir)).release();
@@ -33,11 +33,22 @@ test.each(['nats', 'postgres', 'clickhouse'])(
   },
 );
 
-test.each([dataFormat - 1, dataFormat + 1])('a folder of format %i is refused, an empty one too', async (found) => {
+test.each([
+  [dataFormat - 1, earlier],
+  [dataFormat + 1, 'start the later version that made it'],
+])('a folder of format %i is refused, an empty one too', async (found, advice) => {
   writeFileSync(formatFile(dataDir), `${found}\n`);
-  await expect(openDataFolder(dataDir)).rejects.toThrow(refusal(String(found)));
+  await expect(openDataFolder(dataDir)).rejects.toThrow(refusal(String(found), advice));
   expect(readFileSync(formatFile(dataDir), 'utf8')).toBe(`${found}\n`);
 });
+
+test.each(['', 'four', '-1'])(
+  'a damaged mark (%j) is refused, and nothing is advised that loses data',
+  async (mark) => {
+    writeFileSync(formatFile(dataDir), `${mark}\n`);
+    await expect(openDataFolder(dataDir)).rejects.toThrow(/it is damaged\. Restore it from a backup/);
+  },
+);
 
 test('a folder that was opened and not used is left as it was found', async () => {
   (await openDataFolder(dataDir)).discard();

@@ -123,13 +123,7 @@ test("passwords of carriers are the actors' alone; a changed one is detected all
 test("every setting that a process reads is either passed to a role or the supervisor's own", () => {
   const asked = new Set<string>();
   loadSettings(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }));
-  const own = [
-    'HELIOGRAPH_CONFIG',
-    'HELIOGRAPH_ADMIN_HOST',
-    'HELIOGRAPH_ADMIN_PORT',
-    'HELIOGRAPH_SMPP_PORT',
-    'HELIOGRAPH_ROLES',
-  ];
+  const own = ['HELIOGRAPH_CONFIG', 'HELIOGRAPH_ADMIN_HOST', 'HELIOGRAPH_ADMIN_PORT', 'HELIOGRAPH_ROLES'];
   // No secret: every child has it in its environment (harmless-environment.ts).
   const inherited = ['HELIOGRAPH_LOG'];
   const inUrl = ['NATS_CA_FILE', 'NATS_CERT_FILE', 'NATS_KEY_FILE'];
