@@ -35,6 +35,9 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     name,
     timeout: timeoutMs,
     maxReconnectAttempts: -1,
+    // On a busy machine a server refuses who does not authenticate within two seconds. At the second refusal in a row the
+    // client would close the connection for good.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 100,
     reconnectJitter: 100,
     pingInterval: pingIntervalMs,
