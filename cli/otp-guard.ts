@@ -4,10 +4,14 @@ import { blocksOf, readLists } from '../cluster/bus/otp-guard-bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { changeGuardLists, guardBlockJson, guardListsJson, releaseGuardBlock } from '../control/otp-guard-overrides.ts';
+import { loadConfiguration } from '../config/load.ts';
+import { mayBeIn, prefixPattern } from '../model/e164.ts';
 import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
+import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
+import { assertKnown } from './known-accounts.ts';
 import { operatorName } from './operator-name.ts';
 import { accountIdOf } from './options.ts';
 import { type Result, quoted } from './print.ts';
@@ -19,7 +23,9 @@ type Block = ReturnType<typeof guardBlockJson>;
 export async function listGuardBlocks(options: OfAccount & { ended?: boolean }): Promise<Result> {
   const accountId = accountIdOf(options.account, '--account');
   const nowMs = systemClock.nowMs();
-  const all = (await onBus((bus) => blocksOf(bus, accountId, nowMs))).map((block) => guardBlockJson(block, nowMs));
+  const all = (await onBus(accountId, (bus) => blocksOf(bus, accountId, nowMs))).map((block) =>
+    guardBlockJson(block, nowMs),
+  );
   const shown = options.ended === true ? all : all.filter((block) => block.in_effect);
   const left = all.length - shown.length;
   const lines = shown.length === 0 ? ['no numbers are blocked'] : tableOf(shown);
@@ -30,9 +36,10 @@ export async function listGuardBlocks(options: OfAccount & { ended?: boolean }):
 }
 
 export async function releaseGuardNumbers(prefix: string, { account }: OfAccount): Promise<Result> {
-  const place = { accountId: accountIdOf(account, '--account'), prefix: prefixOf(prefix) };
+  const accountId = accountIdOf(account, '--account');
+  const place = { accountId, prefix: checkedPrefix(prefix) };
   const nowMs = systemClock.nowMs();
-  const ended = await onBus((bus) => releaseGuardBlock(bus, place, operatorName(), nowMs));
+  const ended = await onBus(accountId, (bus) => releaseGuardBlock(bus, place, operatorName(), nowMs));
   if (ended === null) {
     throw new SetupError(`otp_block_not_found: no block of ${prefix} is in effect; otp-guard blocks shows what is`);
   }
@@ -45,7 +52,8 @@ type ListOptions = OfAccount & { add?: string; remove?: string };
 export async function guardSafeList(options: ListOptions): Promise<Result> {
   const accountId = accountIdOf(options.account, '--account');
   const [added, removed] = [prefixesOf(options.add), prefixesOf(options.remove)];
-  const lists = await onBus((bus) => listsAfter(bus, accountId, added, removed));
+  if (added.length > 0) await assertServed(added);
+  const lists = await onBus(accountId, (bus) => listsAfter(bus, accountId, added, removed));
   return {
     json: guardListsJson(lists),
     lines: lists.safeList.length === 0 ? ['the list is empty'] : lists.safeList,
@@ -98,17 +106,28 @@ function stateOf({
 const toSecond = (time: string) => `${time.slice(0, 19)}Z`;
 
 function prefixesOf(text: string | undefined): string[] {
-  return text === undefined ? [] : text.split(',').map((each) => prefixOf(each.trim()));
+  return text === undefined ? [] : text.split(',').map((each) => checkedPrefix(each.trim()));
 }
 
-function prefixOf(text: string): string {
-  if (/^\+[1-9][0-9]{0,14}$/.test(text)) return text;
+function checkedPrefix(text: string): string {
+  if (prefixPattern.test(text)) return text;
   throw new SetupError(`found "${text}", expected the first digits of numbers with the plus sign, such as +880171234`);
 }
 
-function onBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
+/** A number on the list that no message can be sent to says that it was mistyped. */
+async function assertServed(added: readonly string[]): Promise<void> {
+  const { callingCode } = (await loadConfiguration(effectiveConfigFileOrWarn().file)).country;
+  const outside = added.find((prefix) => !mayBeIn(callingCode, prefix));
+  if (outside === undefined) return;
+  throw new SetupError(
+    `--add: no number of ${outside} can be reached: only numbers that begin with ${callingCode} are served here`,
+  );
+}
+
+function onBus<T>(accountId: AccountId, work: (bus: Bus) => Promise<T>): Promise<T> {
   return withBus(async (bus) => {
     try {
+      await assertKnown(bus, accountId);
       return await work(bus);
     } catch (error) {
       if (error instanceof SetupError) throw error;

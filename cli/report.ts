@@ -10,10 +10,9 @@ import { systemClock } from '../platform/clock.ts';
 import { SetupError } from '../platform/errors.ts';
 import { snakeFields } from '../platform/letter-case.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
-import { openBucket } from '../cluster/bus/ensure.ts';
+import { assertKnown, everyAccount } from './known-accounts.ts';
 import { accountIdOf } from './options.ts';
 import type { Result } from './print.ts';
-import { accountNotFound } from './tenants.ts';
 import { type Row, isEmpty, tableOf } from './report-table.ts';
 import { withBus } from './with-bus.ts';
 
@@ -106,22 +105,6 @@ async function octetsOf(bus: Bus, query: ReportQuery): Promise<Buffer> {
 }
 
 const rowsIn = (octets: Buffer) => JSON.parse(octets.toString()) as readonly Row[];
-
-/** The directory has every account, and needs no database. */
-async function everyAccount(bus: Bus): Promise<readonly string[]> {
-  const ids: string[] = [];
-  for await (const key of await (await openBucket(bus, 'directory')).keys(keyOf('*')))
-    ids.push(key.slice(keyOf('').length));
-  return ids.sort();
-}
-
-/** An account that does not exist has an empty report. */
-async function assertKnown(bus: Bus, accountId: string): Promise<void> {
-  const entry = await (await openBucket(bus, 'directory')).get(keyOf(accountId));
-  if (entry === null || entry.operation !== 'PUT') throw accountNotFound(accountId);
-}
-
-const keyOf = (accountId: string): string => `account.${accountId}`;
 
 function asked(report: Report, parameters: Readonly<Record<string, unknown>>) {
   const checked = check<ReportParameters>(

@@ -1,6 +1,7 @@
 // The schema of `otp` in heliograph.yaml: texts by language (`otp.texts.fr: { plain, branded }`), the default language, and
 // limits in the form `5/10m` (`otp.limits.sends.number`). Absent keys have their default of policy/otp/contract.ts.
 import { z } from 'zod';
+import { prefixPattern } from '../model/e164.ts';
 import { limits } from '../platform/limits.ts';
 import {
   type OtpCounted,
@@ -68,7 +69,7 @@ const limitOf = (counted: OtpCounted, dimension: OtpDimension) => {
 const limitsOf = (counted: OtpCounted) =>
   eachOf(otpDimensions, (dimension) => limitOf(counted, dimension)).prefault({});
 
-const guardPrefix = pattern(/^\+[1-9][0-9]{0,14}$/, 'the first digits of numbers in quotes, such as "+880171"');
+const guardPrefix = pattern(prefixPattern, 'the first digits of numbers in quotes, such as "+880171"');
 const { listMax } = limits.otpGuard;
 const guardMode = (rule: SwitchedRule) => oneOf(guardModes).default(guardModesDefault[rule]);
 const guard = mapOf({

@@ -103,11 +103,14 @@ function crossProblems(
   });
   configuration.routing.fallback.forEach((carrier, at) => check(carrier, ['routing', 'fallback', at]));
   const { callingCode } = configuration.country;
-  configuration.otp.guard.destinations.forEach((prefix, at) => {
-    if (mayBeIn(callingCode, prefix)) return;
-    const expected = `expected a prefix of ${callingCode}, the calling code of country, or no such entry`;
-    add(['otp', 'guard', 'destinations', at], `found "${prefix}", where no number can be reached, ${expected}`);
-  });
+  const { destinations, safeList } = configuration.otp.guard;
+  for (const [name, prefixes] of Object.entries({ destinations, safe_list: safeList })) {
+    prefixes.forEach((prefix, at) => {
+      if (mayBeIn(callingCode, prefix)) return;
+      const expected = `expected a prefix of ${callingCode}, the calling code of country, or no such entry`;
+      add(['otp', 'guard', name, at], `found "${prefix}", where no number can be reached, ${expected}`);
+    });
+  }
   const { streamStoreMbMax, streamMb, shares } = configuration.limits;
   const reservedMb = storeMbNeeded(streamMb, shares);
   if (reservedMb > streamStoreMbMax) {

@@ -16,6 +16,9 @@ export function isE164(text: string): boolean {
   return true;
 }
 
+/** The first digits of numbers, with the plus sign; also a whole number. */
+export const prefixPattern = /^\+[1-9][0-9]{0,14}$/;
+
 /** Whether a number that begins with this prefix (with the plus sign) can begin with this calling code. */
 export function mayBeIn(callingCode: string, prefix: string): boolean {
   return prefix.startsWith(callingCode) || callingCode.startsWith(prefix);

@@ -5,6 +5,7 @@ import type { ClickFact, Fact, GuardFact, OtpFact } from '../../model/fact.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';
 import type { FactEventType } from '../../model/webhook-endpoint.ts';
 import { unreachable } from '../../platform/assert.ts';
+import { shownFigure } from '../../policy/otp-guard/shown-figure.ts';
 
 export type FactContent<Kind extends Fact['kind'] = Fact['kind']> = Exclude<
   WebhookContent,
@@ -63,8 +64,8 @@ function ofGuard(fact: GuardFact): FactContent<'guard'> | null {
       object: 'otp_block',
       prefix: fact.prefix,
       rule: fact.rule,
-      statistic: fact.statistic,
-      threshold: fact.threshold,
+      statistic: shownFigure(fact.statistic),
+      threshold: shownFigure(fact.threshold),
       times: fact.times,
       shadow: fact.mode === 'shadow',
       livemode: fact.livemode,

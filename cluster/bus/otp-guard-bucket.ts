@@ -1,6 +1,7 @@
 // The bucket `otp_guard`: blocked prefixes of numbers and those that rules in shadow mode would have blocked, outages of carriers
 // and of numbers, and each account's own destinations and safe list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
 // has ended stays for a day, because it makes the next one longer; the entry of that one has it, too.
+import { isDeepStrictEqual } from 'node:util';
 import type { KV, KvEntry } from '@nats-io/kv';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
@@ -215,20 +216,25 @@ export async function readLists(bucket: KV, accountId: string): Promise<GuardLis
   return listsIn((await readEntry(bucket, nameOfLists(accountId))).entry, accountId);
 }
 
-/** Changes the lists that `changed` has only; returns the result. It is called again when others write at the same time. */
+/**
+ * Changes the lists that `changed` has only; returns the result. What would change nothing is not stored. `noted` keeps a change
+ * before it is stored. Both are called again when others write at the same time.
+ */
 export async function changeLists(
   bucket: KV,
   accountId: string,
   changed: (before: GuardLists) => Partial<Omit<GuardLists, 'accountId'>>,
-): Promise<{ readonly before: GuardLists; readonly after: GuardLists }> {
-  let before: GuardLists = emptyLists(accountId);
-  let after = before;
-  await change(bucket, nameOfLists(accountId), (held) => {
-    before = listsIn(held, accountId);
+  noted: (before: GuardLists, after: GuardLists) => Promise<void> = async () => {},
+): Promise<GuardLists> {
+  let after = emptyLists(accountId);
+  await change(bucket, nameOfLists(accountId), async (held) => {
+    const before = listsIn(held, accountId);
     after = { ...before, ...changed(before) };
+    if (isDeepStrictEqual(before, after)) return null;
+    await noted(before, after);
     return after;
   });
-  return { before, after };
+  return after;
 }
 
 /** The account's blocks, also those in shadow mode and those that ended within a day, the newest first. */
@@ -241,7 +247,16 @@ export async function blocksOf(bus: Bus, accountId: string, nowMs: number): Prom
       blocks.push(block, ...ended.map((each) => ({ accountId, prefix, shadow, ...each })));
     });
   }
-  return blocks.sort((one, other) => other.fromMs - one.fromMs);
+  return blocks.sort(newestFirst);
+}
+
+export type BlockBegin = Pick<StoredBlock, 'fromMs' | 'prefix' | 'shadow'>;
+
+/** The order of a list of blocks, with one of its own for those of the same millisecond. */
+export function newestFirst(one: BlockBegin, other: BlockBegin): number {
+  if (one.fromMs !== other.fromMs) return other.fromMs - one.fromMs;
+  if (one.prefix !== other.prefix) return one.prefix < other.prefix ? -1 : 1;
+  return Number(one.shadow) - Number(other.shadow);
 }
 
 /** Removes blocks that are no longer remembered, and outages of numbers. Returns their number. */

@@ -2,9 +2,9 @@
 // are stored, audited and written to the outbox.
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
-import { limits } from '../../platform/limits.ts';
 import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import { changeOfAccount } from './accounts.ts';
+import { listChange } from './list-change.ts';
 import { rateColumns, rateOf, type AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, given, record, transaction } from './store.ts';
 
@@ -62,20 +62,6 @@ const contentLists: readonly string[] = [
   'linksDenied',
   'linksAllowed',
 ] satisfies (keyof AccountSettings)[];
-
-function listChange(from: readonly string[], to: readonly string[]) {
-  const [was, is] = [new Set(from), new Set(to)];
-  const added = to.filter((each) => !was.has(each));
-  const removed = from.filter((each) => !is.has(each));
-  const { listedMax } = limits.auditLog;
-  return {
-    from: from.length,
-    to: to.length,
-    added: added.slice(0, listedMax),
-    removed: removed.slice(0, listedMax),
-    more: Math.max(0, added.length - listedMax) + Math.max(0, removed.length - listedMax),
-  };
-}
 
 function settingsOf(row: Pick<Selectable<AccountsTable>, (typeof columns)[number]>) {
   const { ratePerSecond: _, rateBurst: __, ...settings } = camelFields(row);

@@ -76,7 +76,7 @@ const table: Readonly<Record<string, Entry>> = {
     action: 'otp_guard.changed',
     words: ({ account }) => ['--account', account, '--add', '+8801712345678'],
     target: (m) => m.account,
-    detail: { from: { destinations: null, safe_list: 0 }, to: { destinations: null, safe_list: 1 } },
+    detail: { safe_list: { from: 0, to: 1, added: ['+880171234****'], removed: [], more: 0 } },
   },
   audit: 'reads',
   'audit verify': 'reads',
@@ -203,6 +203,8 @@ const recordsOf = async (action: AuditAction) =>
 
 async function made(): Promise<Made> {
   const account = await newAccount(database.store);
+  // As the control role does, which does not run here.
+  await (await openBucket(on.bus, 'directory')).put(`account.${account}`, '{"v":1}');
   const template = await createTemplate(database.store, {
     accountId: account,
     name: 'one',

@@ -2,12 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { type StoredBlock, putBlock, readLists, releaseProbed } from '../../cluster/bus/otp-guard-bucket.ts';
+import { auditNoteSubject } from '../../cluster/bus/subjects.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
 import { newAccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import { type TestBus, startBus } from '../support/bus.ts';
+import { type TestBus, recordsOf, startBus } from '../support/bus.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/cli.ts';
+import { putAccount } from '../support/webhooks.ts';
 
 let on: TestBus;
 beforeAll(async () => {
@@ -15,8 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-let accounts = 0;
-const freshAccount = () => newAccountId(1_700_000_000_000 + (accounts += 1));
+const freshAccount = () => putAccount(on.bus);
 const env = () => ({ NATS_URL: on.nats.url, DATABASE_URL: undefined });
 const asProcess = (...words: string[]) => runCli(['otp-guard', ...words], env());
 const cli = (...words: string[]) => runCliHere(['otp-guard', ...words], env());
@@ -25,7 +27,7 @@ const json = async (...words: string[]) => JSON.parse((await cli(...words, '--js
 async function block(accountId: string, more: Partial<StoredBlock>): Promise<StoredBlock> {
   const fromMs = systemClock.nowMs();
   const about: StoredBlock = {
-    ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: 11.83, threshold: 11.5, times: 2 },
+    ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: 11.8310785495, threshold: 11.5, times: 2 },
     ...{ shadow: false, fromMs, untilMs: fromMs + 600_000, released: null, note: '', ...more },
   };
   await putBlock(on.bus, await openBucket(on.bus, 'otp_guard'), about);
@@ -33,7 +35,7 @@ async function block(accountId: string, more: Partial<StoredBlock>): Promise<Sto
 }
 
 test('blocks are a table and --json: those in effect, and on demand those that ended', async () => {
-  const accountId = freshAccount();
+  const accountId = await freshAccount();
   expect((await cli('blocks', '--account', accountId)).stdout).toBe('no numbers are blocked\n');
   const now = systemClock.nowMs();
   await block(accountId, { prefix: '+88018', rule: 'operator', times: 0, fromMs: now - 3_000, note: 'ticket "7"' });
@@ -54,7 +56,14 @@ test('blocks are a table and --json: those in effect, and on demand those that e
   ]);
   const all = await json('blocks', '--account', accountId, '--ended');
   expect(all.data).toMatchObject([
-    { object: 'otp_block', prefix: '+880171234', times: 2, in_effect: true, until: new Date(untilMs).toISOString() },
+    {
+      object: 'otp_block',
+      prefix: '+880171234',
+      statistic: 11.8,
+      times: 2,
+      in_effect: true,
+      until: new Date(untilMs).toISOString(),
+    },
     { prefix: '+880171299', shadow: true },
     { prefix: '+88018', rule: 'operator', note: 'ticket "7"' },
     { prefix: '+880171235', in_effect: false, released: 'probe' },
@@ -66,7 +75,7 @@ test('blocks are a table and --json: those in effect, and on demand those that e
 });
 
 test('a block is released, and no other prefix', async () => {
-  const accountId = freshAccount();
+  const accountId = await freshAccount();
   await block(accountId, {});
   expect((await cli('release', '+8801712', '--account', accountId)).stderr).toContain('otp_block_not_found');
   const { stdout } = await cli('release', '+880171234', '--account', accountId);
@@ -83,7 +92,7 @@ test('a block is released, and no other prefix', async () => {
 });
 
 test('the safe list is shown, added to and removed from; what is wrong changes nothing', async () => {
-  const accountId = freshAccount();
+  const accountId = await freshAccount();
   const safeList = (...words: string[]) => cli('safe-list', '--account', accountId, ...words);
   expect((await safeList()).stdout).toBe('the list is empty\n');
   expect((await safeList('--add', '+8801712345678, +88018,+88018')).stdout).toBe('+8801712345678\n+88018\n');
@@ -93,6 +102,7 @@ test('the safe list is shown, added to and removed from; what is wrong changes n
   );
   for (const [words, sentence] of [
     [['--add', '88017'], 'found "88017", expected the first digits of numbers with the plus sign'],
+    [['--add', '+88016,+1202'], 'no number of +1202 can be reached: only numbers that begin with +880 are served here'],
     [['--add', '+88016', '--remove', '+88017'], `--remove: +88017 is not on the safe list of ${accountId}`],
     [
       ['--add', Array.from({ length: limits.otpGuard.listMax }, (_, at) => `+88017${10_000 + at}`).join(',')],
@@ -107,4 +117,32 @@ test('the safe list is shown, added to and removed from; what is wrong changes n
     safeList: wanted.safe_list,
   });
   expect((await cli('safe-list', '--account', 'nobody')).stderr).toContain('--account: found "nobody"');
+});
+
+test('an account that does not exist is named, and nothing is stored of it', async () => {
+  const nobody = newAccountId(1_700_000_000_000);
+  const found = `account_not_found: there is no account ${nobody}\n`;
+  for (const words of [['blocks'], ['release', '+880171234'], ['safe-list'], ['safe-list', '--add', '+88017']]) {
+    const { code, stdout, stderr } = await cli(...words, '--account', nobody);
+    expect({ words, code, stdout, stderr }).toEqual({ words, code: 1, stdout: '', stderr: found });
+  }
+  expect((await readLists(await openBucket(on.bus, 'otp_guard'), nobody)).safeList).toEqual([]);
+});
+
+test('the audit log has what was added and removed, and nothing where nothing changes', async () => {
+  const accountId = await freshAccount();
+  const notes = async () =>
+    (await recordsOf(on.bus, streamNames.orders, auditNoteSubject))
+      .map(({ data }) => JSON.parse(Buffer.from(data).toString()))
+      .filter(({ target }) => target === accountId)
+      .map(({ detail }) => detail);
+  const safeList = (...words: string[]) => cli('safe-list', '--account', accountId, ...words);
+  await safeList('--add', '+88017000');
+  await safeList('--add', '+88018', '--remove', '+88017000');
+  await safeList('--add', '+88018');
+  await safeList();
+  expect(await notes()).toEqual([
+    { safe_list: { from: 0, to: 1, added: ['+88017000'], removed: [], more: 0 } },
+    { safe_list: { from: 1, to: 1, added: ['+88018'], removed: ['+88017000'], more: 0 } },
+  ]);
 });

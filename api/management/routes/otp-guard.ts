@@ -1,7 +1,7 @@
 // The account's view of the guard against fraud with one-time passwords: its lists, the blocks of its numbers, and the
 // means to block and release by hand. Everything is in the bucket of the guard and in effect within a second; the database
 // gets the audit records only.
-import { type StoredBlock, blocksOf, putBlock, readLists } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { type StoredBlock, putBlock, readLists } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { noteForAudit } from '../../../control/audit-notes.ts';
 import {
@@ -10,12 +10,15 @@ import {
   guardListsJson,
   releaseGuardBlock,
 } from '../../../control/otp-guard-overrides.ts';
-import { mayBeIn, shortenedPrefix } from '../../../model/e164.ts';
+import { blockCursorForm, pageOfBlocks } from '../../../control/otp-guard-blocks.ts';
+import type { PageRequest } from '../../../control/store/page.ts';
+import { mayBeIn, prefixPattern, shortenedPrefix } from '../../../model/e164.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
+import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { onTheBus } from '../on-the-bus.ts';
-import { listOf } from '../schemas/common.ts';
+import { listOf, pageQuery } from '../schemas/common.ts';
 import { changeOtpGuard, numberBlock, orderBlock, otpGuard, prefixParams } from '../schemas/otp-guard.ts';
 
 const tag = 'OTP guard';
@@ -46,7 +49,12 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     handle: ({ parts: { bus, callingCode }, by, account: { accountId }, body }) =>
       onTheBus(onBus, async () => {
         const { destinations, safe_list: safeList } = body;
-        const refused = problemOfFields(unreachable(destinations ?? [], callingCode()));
+        const outside = (field: string, prefixes: readonly string[]) =>
+          prefixes.flatMap((prefix, at) => problemsOutside(callingCode(), `${field}[${at}]`, prefix));
+        const refused = problemOfFields([
+          ...outside('destinations', destinations ?? []),
+          ...outside('safe_list', safeList ?? []),
+        ]);
         if (refused !== null) return { problem: refused };
         const changed = { ...(destinations !== undefined && { destinations }), ...(safeList && { safeList }) };
         return { body: guardListsJson(await changeGuardLists(bus, accountId, () => changed, by)) };
@@ -58,14 +66,15 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     tag,
     summary: 'Blocked numbers, newest first',
     description:
-      'All of them on one page, also those that ended within a day, up to four of a prefix. They make the next one longer, unless a person released them. `shadow`: a rule in shadow mode would have blocked the numbers.',
+      'Also those that ended within a day, up to four of a prefix. They make the next one longer, unless a person released them. `shadow`: a rule in shadow mode would have blocked the numbers.',
     scope: 'account:read',
-    answer: { status: 200, description: 'The blocks.', schema: listOf('OtpBlockList', numberBlock) },
-    handle: ({ parts: { bus, store }, account: { accountId } }) =>
+    query: pageQuery,
+    answer: { status: 200, description: 'A page of blocks.', schema: listOf('OtpBlockList', numberBlock) },
+    handle: ({ parts: { bus, store }, account: { accountId }, query }) =>
       onTheBus(onBus, async () => {
         const nowMs = store.clock.nowMs();
-        const blocks = await blocksOf(bus, accountId, nowMs);
-        return { body: { data: blocks.map((block) => guardBlockJson(block, nowMs)), next_cursor: null } };
+        const read = (page: PageRequest) => pageOfBlocks(bus, accountId, page, nowMs);
+        return answerPage(query, read, (block) => guardBlockJson(block, nowMs), blockCursorForm);
       }),
   }),
   endpoint({
@@ -80,9 +89,11 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     body: orderBlock,
     problems: ['conflict'],
     answer: { status: 201, description: 'The block.', schema: numberBlock },
-    handle: ({ parts: { bus, store }, by, account: { accountId }, body }) =>
+    handle: ({ parts: { bus, store, callingCode }, by, account: { accountId }, body }) =>
       onTheBus(onBus, async () => {
         const { prefix, minutes, note = '' } = body;
+        const refused = problemOfFields(problemsOutside(callingCode(), 'prefix', prefix));
+        if (refused !== null) return { problem: refused };
         const fromMs = store.clock.nowMs();
         const block: StoredBlock = {
           ...{ accountId, prefix, rule: 'operator', statistic: 0, threshold: 0, times: 0, shadow: false },
@@ -110,8 +121,9 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     handle: ({ parts: { bus, store }, by, account: { accountId }, params: { prefix } }) =>
       onTheBus(onBus, async () => {
         const nowMs = store.clock.nowMs();
-        const isPrefix = /^\+[1-9][0-9]{0,14}$/.test(prefix);
-        const ended = isPrefix ? await releaseGuardBlock(bus, { accountId, prefix }, by, nowMs) : null;
+        const ended = prefixPattern.test(prefix)
+          ? await releaseGuardBlock(bus, { accountId, prefix }, by, nowMs)
+          : null;
         if (ended === null) return { problem: problem(404, 'not_found', 'no block of this prefix is in effect') };
         return { body: guardBlockJson(ended, nowMs) };
       }),
@@ -125,10 +137,9 @@ const onBus = {
 
 const tooMany = `an account has at most ${limits.otpGuard.blocksShare} blocks in effect: block shorter prefixes, or release some`;
 
-/** No number that begins so can be sent to. */
-function unreachable(destinations: readonly string[], callingCode: string): FieldProblem[] {
+/** Of a prefix that no number begins with to which anything is sent. */
+function problemsOutside(callingCode: string, field: string, prefix: string): FieldProblem[] {
+  if (mayBeIn(callingCode, prefix)) return [];
   const detail = `no number in it can be reached: only numbers that begin with ${callingCode} are served here`;
-  return destinations.flatMap((prefix, at) =>
-    mayBeIn(callingCode, prefix) ? [] : [{ field: `destinations[${at}]`, code: 'invalid_field', detail }],
-  );
+  return [{ field, code: 'invalid_field', detail }];
 }

@@ -1,15 +1,13 @@
 // The guard against fraud with one-time passwords as JSON: an account's lists, and the blocks of its numbers.
 import { z } from '@hono/zod-openapi';
+import { prefixPattern } from '../../../model/e164.ts';
 import { limits } from '../../../platform/limits.ts';
 import { guardRules } from '../../../policy/otp-guard/contract.ts';
 import { timeSchema } from './common.ts';
 import { text, whole } from './gates.ts';
 
 const prefixForm = 'expected the first digits of numbers with the plus sign, such as +880171234';
-const prefix = z
-  .string({ error: prefixForm })
-  .regex(/^\+[1-9][0-9]{0,14}$/, prefixForm)
-  .openapi({ example: '+880171234' });
+const prefix = z.string({ error: prefixForm }).regex(prefixPattern, prefixForm).openapi({ example: '+880171234' });
 const prefixes = z
   .array(prefix, { error: 'expected a list' })
   .max(limits.otpGuard.listMax, `expected at most ${limits.otpGuard.listMax} entries`);
@@ -19,7 +17,7 @@ export const numberBlock = z
     object: z.literal('otp_block'),
     prefix,
     rule: z.enum([...guardRules, 'operator']).describe('What found it; operator: it was ordered.'),
-    statistic: z.number().describe('The figure of the rule, and the threshold that it reached.'),
+    statistic: z.number().describe('The figure of the rule with one decimal, and the threshold that it reached.'),
     threshold: z.number(),
     times: z
       .int()

@@ -98,7 +98,7 @@ const blockOf = (accountId: AccountId, more: Partial<GuardFact> = {}): GuardFact
   mode: 'on',
   scope: '+880171234',
   prefix: '+880171234',
-  statistic: 11.8,
+  statistic: 11.8207854957,
   threshold: 11.5,
   times: 1,
   untilMs: Date.parse('2026-11-23T18:10:00.000Z'),

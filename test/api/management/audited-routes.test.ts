@@ -102,7 +102,10 @@ const table: Readonly<Record<string, string | Audited>> = {
   'patch /v1/otp-guard': {
     action: 'otp_guard.changed',
     json: { destinations: ['+880'], safe_list: ['+8801712340009'] },
-    detail: { from: { destinations: null, safe_list: 0 }, to: { destinations: ['+880'], safe_list: 1 } },
+    detail: {
+      destinations: { from: null, to: 1, added: ['+880'], removed: [], more: 0 },
+      safe_list: { from: 0, to: 1, added: ['+880171234****'], removed: [], more: 0 },
+    },
   },
   'post /v1/otp-guard/blocks': {
     action: 'otp_guard.blocked',

@@ -5,6 +5,7 @@ import { type StoredBlock, blocksOf, putBlock, releaseProbed } from '../../../cl
 import { streamOfBucket } from '../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
+import { until } from '../../support/until.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
 let running: RunningApi;
@@ -19,16 +20,54 @@ describe('lists', () => {
   test('name each destination in which no number can be reached, and change nothing then', async () => {
     const wanted = ['+8', '+880', '+88017'];
     expect(await change({ destinations: wanted })).toMatchObject({ status: 200, body: { destinations: wanted } });
-    const answer = await change({ destinations: ['+88018', '+39', '+881'], safe_list: ['+8801712345678'] });
+    const answer = await change({ destinations: ['+88018', '+39', '+881'], safe_list: ['+8801712345678', '+1202'] });
     expect(answer).toMatchObject({
       status: 422,
       body: {
         code: 'invalid_field',
-        errors: [{ field: 'destinations[1]' }, { field: 'destinations[2]', detail: expect.stringContaining('+880') }],
+        errors: [
+          { field: 'destinations[1]' },
+          { field: 'destinations[2]', detail: expect.stringContaining('+880') },
+          { field: 'safe_list[1]' },
+        ],
       },
     });
     expect((await running.call('GET', '/v1/otp-guard')).body).toMatchObject({ destinations: wanted, safe_list: [] });
     expect(await change({ destinations: null })).toMatchObject({ status: 200, body: { destinations: null } });
+  });
+
+  test('have an entry once, and each change says in the audit log what was added and removed', async () => {
+    const account = await running.newAccount();
+    const key = await running.newKey(account, true);
+    const change = (json: unknown) => running.call('PATCH', '/v1/otp-guard', { json, key });
+    const numbers = Array.from({ length: 52 }, (_, at) => `+8801712${at + 100_000}`);
+    const wanted = ['+88017000', '+8801712345678'];
+    expect((await change({ safe_list: [...wanted, '+88017000'] })).body).toMatchObject({ safe_list: wanted });
+    await change({ safe_list: ['+880', '+8801712345678'], destinations: ['+880', '+880'] });
+    // Nothing changes: an empty change, the same lists, and another order.
+    for (const same of [{}, { destinations: ['+880'] }, { safe_list: ['+8801712345678', '+880'] }]) await change(same);
+    await change({ safe_list: numbers, destinations: null });
+    await change({ safe_list: [] });
+    const found = await until('the last record', async () => {
+      const query = `action=otp_guard.changed&target=${account}&limit=100`;
+      const records: { detail: any }[] = (await running.call('GET', `/v1/audit?${query}`)).body.data;
+      return records[0]?.detail.safe_list?.to === 0 && records.map(({ detail }) => detail).reverse();
+    });
+    expect(found).toEqual([
+      { safe_list: { from: 0, to: 2, added: ['+88017000', '+880171234****'], removed: [], more: 0 } },
+      {
+        destinations: { from: null, to: 1, added: ['+880'], removed: [], more: 0 },
+        safe_list: { from: 2, to: 2, added: ['+880'], removed: ['+88017000'], more: 0 },
+      },
+      {
+        destinations: { from: 1, to: null, added: [], removed: ['+880'], more: 0 },
+        safe_list: {
+          ...{ from: 2, to: 52, removed: ['+880171234****', '+880'], more: 2 },
+          added: numbers.slice(0, 50).map((number) => `${number.slice(0, 10)}****`),
+        },
+      },
+      { safe_list: expect.objectContaining({ from: 52, to: 0, added: [], more: 2 }) },
+    ]);
   });
 });
 
@@ -61,6 +100,45 @@ describe('blocks', () => {
     const [listed] = (await running.call('GET', '/v1/otp-guard/blocks')).body.data;
     expect(listed).toEqual(longer);
     await running.call('POST', `/v1/otp-guard/blocks/${encodeURIComponent(prefix)}/release`);
+    await running.bus.manager.streams.purge(streamOfBucket('otp_guard'));
+  });
+
+  test('are of the country that is served', async () => {
+    const answer = await order('+1202');
+    expect(refusal(answer)).toMatchObject({ status: 422, code: 'invalid_field' });
+    expect(answer.body.errors).toEqual([
+      { field: 'prefix', code: 'invalid_field', detail: expect.stringContaining('only numbers that begin with +880') },
+    ]);
+  });
+
+  test('are listed in pages, newest first, each one once while others are added', async () => {
+    const bucket = await openBucket(running.bus, 'otp_guard');
+    const nowMs = systemClock.nowMs();
+    const list = async (query: string) => (await running.call('GET', `/v1/otp-guard/blocks${query}`)).body;
+    // Two of each prefix, a real one and one in shadow mode, four blocks in each millisecond.
+    for (let at = 0; at < 24; at += 1) {
+      const [shadow, nth] = [at % 2 === 1, Math.floor(at / 2)];
+      const fromMs = nowMs - 60_000 - Math.floor(at / 4);
+      await putBlock(running.bus, bucket, { ...blockOf(nth, 'conversion'), statistic: 14.120785495, shadow, fromMs });
+    }
+    const first = await list('?limit=7');
+    expect(first.data[0]).toMatchObject({ prefix: prefixOf(0), statistic: 14.1, threshold: 11.5 });
+    await putBlock(running.bus, bucket, blockOf(100, 'conversion'));
+    const seen = [...first.data];
+    for (let page = first; page.next_cursor !== null; seen.push(...page.data)) {
+      page = await list(`?limit=7&cursor=${page.next_cursor}`);
+      expect(page.data.length).toBeLessThanOrEqual(7);
+    }
+    const nameOf = ({ prefix, shadow }: { prefix: string; shadow: boolean }) => `${prefix} ${shadow}`;
+    const expected = Array.from({ length: 24 }, (_, at) =>
+      nameOf({ prefix: prefixOf(Math.floor(at / 2)), shadow: at % 2 === 1 }),
+    );
+    expect(seen.map(nameOf)).toEqual(expected);
+    const usual = await list('');
+    expect([usual.data.length, nameOf(usual.data[0])]).toEqual([20, `${prefixOf(100)} false`]);
+    for (const query of ['?limit=0', '?limit=101', '?cursor=bm90aGluZw', '?page=2']) {
+      expect(await running.call('GET', `/v1/otp-guard/blocks${query}`)).toMatchObject({ status: 422 });
+    }
     await running.bus.manager.streams.purge(streamOfBucket('otp_guard'));
   });
 
