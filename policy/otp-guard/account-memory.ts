@@ -76,10 +76,9 @@ export class AccountMemory {
 
   /** A second code to the same number within two minutes takes over the first one's place, and is one more message. */
   sent({ to, carrier, isProbe, ip, device, ownCode }: GuardSend, nowMs: number, isAccepted: boolean): PendingCode {
-    const before = this.pending(to);
-    const waits = before !== undefined && !before.isVerified && !before.isCleared ? before : null;
+    const waits = this.waiting(to);
     // One that is only begun counts when it is accepted.
-    const resends = waits === null ? 0 : waits.resends + (waits.isAccepted ? 1 : 0);
+    const resends = waits === undefined ? 0 : waits.resends + (waits.isAccepted ? 1 : 0);
     // A number that waits for a code to be judged still does.
     const isJudged = ownCode !== true || waits?.isJudged === true;
     this.remove(to);
@@ -103,14 +102,20 @@ export class AccountMemory {
 
   /** The code that waits at this number was sent again; false when none waits. */
   resent(to: string): boolean {
-    const code = this.#pending.get(to);
-    if (code === undefined || code.isVerified || code.isCleared) return false;
+    const code = this.waiting(to);
+    if (code === undefined) return false;
     for (const counted of [code, code.four, code.six]) counted.resends += 1;
     return true;
   }
 
   pending(to: string): PendingCode | undefined {
     return this.#pending.get(to);
+  }
+
+  /** The code that its number waits for: not entered yet, and no person has said that its numbers are legitimate. */
+  waiting(to: string): PendingCode | undefined {
+    const code = this.#pending.get(to);
+    return code === undefined || code.isVerified || code.isCleared ? undefined : code;
   }
 
   /** The code that waited for this; undefined when its two minutes are over, or it was entered before. */

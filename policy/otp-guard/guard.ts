@@ -83,8 +83,8 @@ export class OtpGuard {
   begin(send: GuardSend, nowMs: number): { readonly begun: BegunCode; readonly events: readonly GuardEvent[] } {
     const { accountId, to, isProbe } = send;
     if (this.#isSafe(send)) return { begun: { send, code: null }, events: [] };
-    const before = this.#accounts.get(accountId)?.pending(to);
-    if (before !== undefined && !before.isVerified) {
+    const before = this.#accounts.get(accountId)?.waiting(to);
+    if (before !== undefined) {
       if (isProbe) this.#probed(accountId, before, nowMs);
       return { begun: { send, code: null }, events: [] };
     }

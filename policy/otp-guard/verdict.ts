@@ -79,7 +79,7 @@ function* ofVelocity({ to, isResend }: GuardRequest, { memory, modes, nowMs }: F
   const mode = modes.velocity;
   if (memory === undefined || mode === 'off') return;
   // A number that waits for its code already counts.
-  const times = isResend || memory.pending(to) !== undefined ? thresholds.velocityAgain : 1;
+  const times = isResend || memory.waiting(to) !== undefined ? thresholds.velocityAgain : 1;
   for (const openDigits of [4, 6] as const) {
     const history = memory.known(prefixOf(to, openDigits), openDigits);
     if (history === undefined || (openDigits === 6 && isSpared(memory, to, nowMs, modes))) continue;
@@ -99,7 +99,7 @@ function* ofClients(request: GuardRequest, { memory, modes, nowMs }: Facts): Ite
     const statistic = memory.clients.others(scope, request.to, nowMs);
     const threshold = thresholds.clientNumbers;
     if (statistic < threshold) continue;
-    const about = { scope, statistic, threshold, retryAfterMs: thresholds.clientMs };
+    const about = { scope, statistic, threshold, retryAfterMs: memory.clients.fewerAfterMs(scope, nowMs) };
     yield { rule: 'clients', action: 'challenge', shadow: mode === 'shadow', ...about };
   }
 }

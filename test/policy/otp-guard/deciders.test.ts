@@ -205,4 +205,14 @@ describe('clients', () => {
       clients.sent(client, to, 0);
     expect([clients.others('a', '+9', 0), clients.others('b', '+9', 0)]).toEqual([0, 2]);
   });
+
+  it('make room when the hour of their numbers is over', () => {
+    const clients = new Clients(3);
+    for (const to of ['+1', '+2', '+3']) clients.sent('a', to, 0);
+    expect(clients.others('a', '+9', hourMs)).toBe(0);
+    clients.sent('a', '+4', hourMs);
+    clients.sent('b', '+5', hourMs);
+    clients.sent('b', '+6', hourMs);
+    expect([clients.others('a', '+9', hourMs), clients.others('b', '+9', hourMs)]).toEqual([1, 2]);
+  });
 });

@@ -230,6 +230,15 @@ describe('velocity', () => {
     expect(ask(numberOf(60, 1)).refusal).toMatchObject({ rule: 'velocity', statistic: 100, threshold: 100 });
   });
 
+  it('has no higher cap for a number whose code was entered: its next code is one more', () => {
+    const entered = numberOf(1, 9_998);
+    send(entered);
+    enter(entered);
+    for (let at = 0; at < 21; at += 1) send(numberOf(1, spread(at)));
+    expect(ask(entered).refusal).toMatchObject({ rule: 'velocity', statistic: 20, threshold: 20 });
+    expect(ask(numberOf(1, spread(3))).refusal).toBeNull();
+  });
+
   it('is proven by codes that are entered, and raised by what was usual', () => {
     for (let at = 0; at < 300; at += 1) {
       send(numberOf(1, spread(at)));
@@ -259,23 +268,6 @@ describe('numbers that follow each other', () => {
       enter(numberOf(1, 100 + at));
     }
     expect(blocked()).toEqual([]);
-  });
-});
-
-describe('clients', () => {
-  it('are challenged from 200 numbers an hour, those of another account counted apart', () => {
-    const ip = '192.0.2.1';
-    for (let at = 0; at < 199; at += 1) send(numberOf(at, at), { ip });
-    expect(ask(numberOf(300, 1), { ip }).refusal).toBeNull();
-    send(numberOf(199, 1), { ip });
-    expect(ask(numberOf(300, 1), { ip }).refusal).toMatchObject({
-      rule: 'clients',
-      action: 'challenge',
-      scope: `ip ${ip}`,
-    });
-    expect(ask(numberOf(300, 1), { ip, challengePassed: true }).refusal).toBeNull();
-    expect(ask(numberOf(300, 1), { ip: '192.0.2.2' }).refusal).toBeNull();
-    expect(ask(numberOf(300, 1), { ip, accountId: 'b' }).refusal).toBeNull();
   });
 });
 

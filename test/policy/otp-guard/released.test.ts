@@ -4,6 +4,7 @@ import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
 import {
   ask,
   begin,
+  beginCode,
   blocked,
   enter,
   events,
@@ -41,6 +42,13 @@ describe('after a release', () => {
     for (let at = 100; at < 119; at += 1) send(numberOf(1, spread(at)));
     expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
     send(numberOf(1, spread(119)));
+    expect(ask(numberOf(1, 9_000)).refusal).toMatchObject({ rule: 'velocity', statistic: 20, threshold: 20 });
+  });
+
+  it('a code that is about to be sent to a number that waited counts at once, as to any other', () => {
+    for (let at = 0; at < 20; at += 1) send(numberOf(1, spread(at)));
+    release(prefixOf(1));
+    for (let at = 0; at < 20; at += 1) beginCode(numberOf(1, spread(at)));
     expect(ask(numberOf(1, 9_000)).refusal).toMatchObject({ rule: 'velocity', statistic: 20, threshold: 20 });
   });
 
