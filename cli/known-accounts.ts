@@ -10,7 +10,9 @@ export async function everyAccount(bus: Bus): Promise<readonly string[]> {
   return ids.sort();
 }
 
-/** Of an account that does not exist everything is empty, and what is stored of it has no effect: a typing error shows so. */
+/**
+ * Of an account that does not exist everything is empty, and what is stored of it has no effect: a typing error shows so.
+ */
 export async function assertKnown(bus: Bus, accountId: string): Promise<void> {
   const entry = await (await openBucket(bus, 'directory')).get(keyOf(accountId));
   if (entry === null || entry.operation !== 'PUT') throw accountNotFound(accountId);

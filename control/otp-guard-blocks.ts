@@ -1,5 +1,5 @@
-// A page of the blocks of an account's numbers, newest first. A block has no id: when it began, its prefix and its mode name it
-// in a cursor.
+// A page of the blocks of an account's numbers, newest first. A block has no id: when it began, its prefix and its mode name
+// it in a cursor.
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type BlockBegin, type StoredBlock, blocksOf, newestFirst } from '../cluster/bus/otp-guard-bucket.ts';
 import type { Page, PageRequest } from './store/page.ts';

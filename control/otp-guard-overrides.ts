@@ -1,5 +1,5 @@
-// What people change in the guard against fraud with one-time passwords, for the management API and the command line: each is an
-// entry of the bucket `otp_guard` and a record of the audit log, which goes over the bus. No database is needed.
+// What people change in the guard against fraud with one-time passwords, for the management API and the command line: each
+// is an entry of the bucket `otp_guard` and a record of the audit log, which goes over the bus. No database is needed.
 import { isDeepStrictEqual } from 'node:util';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
@@ -13,8 +13,8 @@ import type { Actor } from './store/store.ts';
 type Lists = Omit<GuardLists, 'accountId'>;
 
 /**
- * Returns what is in effect within a second. `changed`: as in `changeLists`; what it lists twice is there once. The record of the
- * audit log comes first: were the change stored and its record lost, a repeat would change nothing and leave none.
+ * Returns what is in effect within a second. `changed`: as in `changeLists`; what it lists twice is there once. The record
+ * of the audit log comes first: were the change stored and its record lost, a repeat would change nothing and leave none.
  */
 export async function changeGuardLists(
   bus: Bus,
@@ -40,7 +40,9 @@ function onceEach({ destinations, safeList }: Partial<Lists>): Partial<Lists> {
   };
 }
 
-/** What is different. Whole numbers are not for the audit log, so entries are shortened; a list of the operator's is null. */
+/**
+ * What is different. Whole numbers are not for the audit log, so entries are shortened; a list of the operator's is null.
+ */
 function changesOf(before: Lists, after: Lists) {
   const safeList = listChange(before.safeList, after.safeList, shortenedPrefix);
   const [was, is] = [before.destinations, after.destinations];

@@ -1,6 +1,7 @@
-// The bucket `otp_guard`: blocked prefixes of numbers and those that rules in shadow mode would have blocked, outages of carriers
-// and of numbers, and each account's own destinations and safe list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
-// has ended stays for a day, because it makes the next one longer; the entry of that one has it, too.
+// The bucket `otp_guard`: blocked prefixes of numbers and those that rules in shadow mode would have blocked, outages of
+// carriers and of numbers, and each account's own destinations and safe list. Ingress threads and the management API write
+// it, by compare-and-set; every ingress thread watches it. A block that has ended stays for a day, because it makes the next
+// one longer; the entry of that one has it, too.
 import { isDeepStrictEqual } from 'node:util';
 import type { KV, KvEntry } from '@nats-io/kv';
 import { jsonObjectIn } from '../../platform/json.ts';
@@ -74,8 +75,8 @@ export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntr
 }
 
 /**
- * Stores the block; what is in effect then. unchanged: of a rule, one that is in effect is there · full: the account has its share
- * of them in effect; those that have ended make room. Requests at the same moment may each add one beyond it.
+ * Stores the block; what is in effect then. unchanged: of a rule, one that is in effect is there · full: the account has its
+ * share of them in effect; those that have ended make room. Requests at the same moment may each add one beyond it.
  */
 export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promise<StoredBlock | 'unchanged' | 'full'> {
   let isFull = false;
@@ -97,8 +98,8 @@ export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promis
 }
 
 /**
- * What a person orders takes the place of the block that is there, so that no probe ends it and its note is seen; the later end
- * holds. It does not count among those of rules in a row, and does not make the guard forget them.
+ * What a person orders takes the place of the block that is there, so that no probe ends it and its note is seen; the later
+ * end holds. It does not count among those of rules in a row, and does not make the guard forget them.
  */
 function ordered(order: StoredBlock, before: StoredBlock | null): StoredBlock {
   if (before === null) return order;
@@ -145,8 +146,8 @@ async function count(bus: Bus, keys: string): Promise<number> {
 type NumbersPlace = Pick<StoredBlock, 'accountId' | 'prefix'>;
 
 /**
- * A person ends the block of the prefix; where there is none, what a rule in shadow mode would have blocked. Every guard forgets
- * what it counted there. Null when there is neither.
+ * A person ends the block of the prefix; where there is none, what a rule in shadow mode would have blocked. Every guard
+ * forgets what it counted there. Null when there is neither.
  */
 export async function releaseBlock(bucket: KV, place: NumbersPlace, nowMs: number): Promise<StoredBlock | null> {
   const ends = (shadow: boolean) => release(bucket, { ...place, shadow }, 'operator', nowMs, () => true);
@@ -217,8 +218,8 @@ export async function readLists(bucket: KV, accountId: string): Promise<GuardLis
 }
 
 /**
- * Changes the lists that `changed` has only; returns the result. What would change nothing is not stored. `noted` keeps a change
- * before it is stored. Both are called again when others write at the same time.
+ * Changes the lists that `changed` has only; returns the result. What would change nothing is not stored. `noted` keeps a
+ * change before it is stored. Both are called again when others write at the same time.
  */
 export async function changeLists(
   bucket: KV,

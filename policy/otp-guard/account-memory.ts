@@ -88,7 +88,7 @@ export class AccountMemory {
     const fresh = { hasReceipt: false, isVerified: false, isJudged, isAccepted, isCleared: false, resends };
     const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, counted, four, six, ...fresh };
     this.#pending.set(to, code);
-    if (!isAccepted) four.begun.add(openDigitsOf(to, 4));
+    if (!isAccepted) four.notAccepted.add(openDigitsOf(to, 4));
     for (const history of [four, six]) {
       history.pending.add(openDigitsOf(to, history.openDigits));
       history.resends += resends;
@@ -131,7 +131,7 @@ export class AccountMemory {
   /** The code was only begun. */
   accepted(code: PendingCode, carrier: string): void {
     code.isAccepted = true;
-    code.four.begun.delete(openDigitsOf(code.to, 4));
+    code.four.notAccepted.delete(openDigitsOf(code.to, 4));
     for (const each of [code, code.four, code.six]) each.carrier = carrier;
   }
 
@@ -211,7 +211,7 @@ function proven(code: PendingCode): void {
     history.pending.delete(openDigitsOf(code.to, history.openDigits));
     history.resends -= code.resends;
   }
-  code.four.begun.delete(openDigitsOf(code.to, 4));
+  code.four.notAccepted.delete(openDigitsOf(code.to, 4));
   code.resends = 0;
 }
 

@@ -74,8 +74,9 @@ export class Blocks {
   }
 
   /**
-   * In effect until `untilMs`; remembered if that is over. At its share the account's block that ended first is forgotten. Where
-   * all are in effect it is the one by a rule that ends first. Where people ordered all of them, one by a rule is left out.
+   * In effect until `untilMs`; remembered if that is over. At its share the account's block that ended first is forgotten.
+   * Where all are in effect it is the one by a rule that ends first. Where people ordered all of them, one by a rule is left
+   * out.
    */
   apply(block: NumberBlock, untilMs: number, nowMs: number): void {
     const blocks = this.#accounts.get(block.accountId) ?? new Map<string, HeldBlock>();
@@ -102,8 +103,8 @@ export class Blocks {
   }
 
   /**
-   * A probe was entered: ends what a rule found; how often it was blocked is still remembered. Returns how long it would have
-   * lasted, 0 when no such block is in effect.
+   * A probe was entered: ends what a rule found; how often it was blocked is still remembered. Returns how long it would
+   * have lasted, 0 when no such block is in effect.
    */
   release(place: BlockPlace, nowMs: number): number {
     const block = this.active(place, nowMs);

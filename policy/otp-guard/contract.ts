@@ -51,7 +51,9 @@ export type GuardVerdict = {
   readonly shadow: readonly GuardFinding[];
   /** Sent although its block is blocked, to learn whether the code is entered. */
   readonly isProbe: boolean;
-  /** Why it would be refused if it were no probe, or the caller did not say that a challenge was passed; null without reason. */
+  /**
+   * Why it would be refused if it were no probe, or the caller did not say that a challenge was passed; null without reason.
+   */
   readonly letThrough: { readonly as: 'probe' | 'challenge_passed'; readonly finding: GuardFinding } | null;
   /** A rule found something, also one that does not refuse it: what becomes of the code says nothing about its carrier. */
   readonly isFlagged: boolean;

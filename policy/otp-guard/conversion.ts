@@ -1,5 +1,7 @@
 // The share of an account's codes that are entered, in ordinary use: what the tests for fraud compare with. It follows
 // the last codes slowly, and its owner leaves out those of suspicious blocks, so that an attack does not become ordinary.
+// An attack with a few numbers of each block makes none suspicious, and lowers it: then more misses are needed for a block,
+// at most as many as at the lower bound (decision 262).
 import { thresholds } from './thresholds.ts';
 
 const { usualConversion, usualConversionMin, usualConversionMax, conversionMemory, conversionPrior } = thresholds;

@@ -19,7 +19,7 @@ export class History {
   /** The open digits of numbers whose code was sent in the last two minutes and not entered. */
   readonly pending = new Set<number>();
   /** Of these, of 10^4 numbers, those whose code is only about to be sent. */
-  readonly begun = new Set<number>();
+  readonly notAccepted = new Set<number>();
   /** How many times the codes of these numbers were sent again. */
   resends = 0;
   /** The carrier of the last code. */
@@ -28,7 +28,9 @@ export class History {
   readonly undelivered = new UndeliveredRun();
   /** They do not depend on the modes of the rules: who acts on them asks for the modes. */
   readonly #statistics: Record<ConversionTest, number> = { conversion: 0, partial_conversion: 0 };
-  /** Since when an alarm waits, because receipts fell too: of the tests that are on together, of each other one by itself. */
+  /**
+   * Since when an alarm waits, because receipts fell too: of the tests that are on together, of each other one by itself.
+   */
   #alarmsSinceMs: Partial<Record<ConversionTest | 'on', number>> = {};
   #lastMissed = -1;
   readonly #verified = new FadingCount(thresholds.maturityMs);
@@ -55,10 +57,13 @@ export class History {
 
   /** The numbers that wait and whose code was accepted. */
   *accepted(): Iterable<number> {
-    for (const openDigits of this.pending) if (!this.begun.has(openDigits)) yield openDigits;
+    for (const openDigits of this.pending) if (!this.notAccepted.has(openDigits)) yield openDigits;
   }
 
-  /** How many messages may wait: a fixed number, fewer in a suspicious block, or five times what is usual here in two minutes. */
+  /**
+   * How many messages may wait: a fixed number, fewer in a suspicious block, or five times what is usual here in two
+   * minutes.
+   */
   cap(nowMs: number, usualConversion: number, modes: GuardModes): number {
     const anHour = this.#usual.value(nowMs) / usualConversion;
     const usual = (anHour * thresholds.maturityMs) / thresholds.usualMs;
@@ -104,23 +109,23 @@ export class History {
     return nowMs - this.#alarmsSinceMs[waiting];
   }
 
-  /** Its misses were those of an outage, or it is blocked now and begins near its threshold. */
-  begin(share: BeginShare): void {
-    this.beginTest('conversion', share);
+  /** Its misses were those of an outage, or it is blocked now and restarts near its threshold. */
+  restart(share: RestartShare): void {
+    this.restartTest('conversion', share);
     this.#alarmsSinceMs = {};
     const { conversion, partial_conversion: partial } = this.#statistics;
     this.#statistics.partial_conversion = Math.min(partial, conversion);
   }
 
   /** The same for one test, which blocks nothing: in shadow mode, or off. */
-  beginTest(rule: ConversionTest, share: BeginShare): void {
+  restartTest(rule: ConversionTest, share: RestartShare): void {
     delete this.#alarmsSinceMs[rule];
     this.#statistics[rule] = thresholds.alarm[this.openDigits] * share;
   }
 
   /** A person said that its numbers are legitimate: what was counted against them is forgotten. */
   forgetCounts(): void {
-    this.begin(0);
+    this.restart(0);
     this.#lastMissed = -1;
     this.#givenUp = new FadingCount(thresholds.maturityMs);
   }
@@ -159,7 +164,7 @@ export class History {
 }
 
 /** Of the threshold. */
-type BeginShare = 0 | typeof thresholds.afterBlock;
+type RestartShare = 0 | typeof thresholds.afterBlock;
 
 /** A block of numbers is named by what they begin with. */
 export function prefixOf(to: string, openDigits: OpenDigits): string {
@@ -172,8 +177,9 @@ export function openDigitsOf(to: string, openDigits: OpenDigits): number {
 
 /**
  * The cumulative sum test (Page 1954) for a fall of the share of codes that are entered: each code adds the logarithm of its
- * likelihood under fraud over that under ordinary use, and the sum never falls below 0. The statistic after one more code. `usual` and `fraud` are the shares of codes entered in ordinary use and under fraud.
- * `waited`: the share of those who enter their code that have done so by now; a miss that is judged sooner says less.
+ * likelihood under fraud over that under ordinary use, and the sum never falls below 0. The statistic after one more code.
+ * `usual` and `fraud` are the shares of codes entered in ordinary use and under fraud. `waited`: the share of those who
+ * enter their code that have done so by now; a miss that is judged sooner says less.
  *
  * ```ts
  * nextStatistic(0, false, 0.7, 0.05); // 1.15: one miss

@@ -1,5 +1,5 @@
-// Numbers and prefixes of numbers that no rule refuses. What is sent to them counts nowhere, so that it makes no block of the
-// numbers around them either. Every code that is sent asks, so a list of a thousand entries must not be walked through.
+// Numbers and prefixes of numbers that no rule refuses. What is sent to them counts nowhere, so that it makes no block of
+// the numbers around them either. Every code that is sent asks, so a list of a thousand entries must not be walked through.
 
 export class SafeList {
   readonly #prefixes: ReadonlySet<string>;

@@ -12,7 +12,10 @@ export const thresholds = {
 
   /** Of 10 who asked for a code so many enter it, until the account's own figure is known. */
   usualConversion: 0.7,
-  /** An account's own figure is taken between these: below, half of its users would look like fraud. */
+  /**
+   * An account's own figure is taken between these: below, half of its users would look like fraud, and an attack could lower
+   * it further. At 0.5 a miss adds 0.64: eighteen in a row block.
+   */
   usualConversionMin: 0.5,
   usualConversionMax: 0.9,
   /** The account's own figure follows its last 500 codes, and begins as if there had been 50. */
@@ -44,7 +47,10 @@ export const thresholds = {
   velocityTimesUsual: 5,
   /** A suspicious block's share of the fixed number: what waits there when it is blocked was sent for nothing. */
   velocitySuspicious: 0.5,
-  /** Messages to a number that waits already are refused at so many times the cap: they are bounded, and people may try again. */
+  /**
+   * Messages to a number that waits already are refused at so many times the cap: they are bounded, and people may try
+   * again.
+   */
   velocityAgain: 2,
   /** What is usual follows the verifications of about this time: what nobody enters never raises a cap. */
   usualMs: 3_600_000,
@@ -99,9 +105,9 @@ export const thresholds = {
     /** Afterwards misses count again. */
     outageMsMax: 30 * 60_000,
     /**
-     * So many codes in a row of a block of 10^4 are excused, then misses count again. With three more, and what waits until it is
-     * blocked, they are some 60. In an outage of its carrier so many an hour, or four times what is usual. Of a block of 10^6 as
-     * many as usual in an hour.
+     * So many codes in a row of a block of 10^4 are excused, then misses count again. With three more, and what waits until
+     * it is blocked, they are some 60. In an outage of its carrier so many an hour, or four times what is usual. Of a block
+     * of 10^6 as many as usual in an hour.
      */
     excusedCodes: 40,
   },
