@@ -1,5 +1,6 @@
 // `otp-guard blocks|release|safe-list`: what the guard against fraud with one-time passwords has blocked of an account, and
 // the account's safe list. Uses NATS only, as the guard does: a wrong block can be ended while the database is unavailable.
+// Only --add reads heliograph.yaml, for the country that is served.
 import { blocksOf, readLists } from '../cluster/bus/otp-guard-bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';

@@ -40,9 +40,7 @@ function onceEach({ destinations, safeList }: Partial<Lists>): Partial<Lists> {
   };
 }
 
-/**
- * What is different. Whole numbers are not for the audit log, so entries are shortened; a list of the operator's is null.
- */
+/** What is different. Whole numbers are not for the audit log, so entries are shortened; null: the operator's list. */
 function changesOf(before: Lists, after: Lists) {
   const safeList = listChange(before.safeList, after.safeList, shortenedPrefix);
   const [was, is] = [before.destinations, after.destinations];
@@ -56,14 +54,10 @@ function changesOf(before: Lists, after: Lists) {
   };
 }
 
-const isChange = ({
-  added,
-  removed,
-  from,
-  to,
-}: { [of in 'added' | 'removed']: readonly string[] } & {
-  [of in 'from' | 'to']: number | null;
-}) => added.length + removed.length > 0 || (from === null) !== (to === null);
+type Change = Pick<ReturnType<typeof listChange>, 'added' | 'removed'> & Readonly<Record<'from' | 'to', number | null>>;
+
+const isChange = ({ added, removed, from, to }: Change) =>
+  added.length + removed.length > 0 || (from === null) !== (to === null);
 
 type Place = Pick<StoredBlock, 'accountId' | 'prefix'>;
 

@@ -16,6 +16,8 @@ export type Scenario = {
   readonly isAttack?: true;
   /** Over so many numbers that blocks of 10^6 are found, and hardly one of 10^4. */
   readonly isWide?: true;
+  /** More than the guard promises: how much leaks has no target. */
+  readonly isBeyond?: true;
   /** When messages reach nobody and no receipt comes: of the carrier, or of numbers with a prefix. */
   readonly outage?: { readonly fromMs: number; readonly untilMs: number; readonly prefix?: string };
   /** The fraudster's numbers do not exist: no receipt comes. */
@@ -34,6 +36,12 @@ const randomOfThree: Attack = {
   everyMs: 20,
   number: (asked, _refused, random) => fraudNumber((asked % 3) * 10, last4(random)),
 };
+/** Random numbers of one block; the fraudster enters this share of the codes. */
+const partlyVerified = (conversion: number): Attack => ({
+  everyMs: 2_000,
+  conversion,
+  number: (_asked, _refused, random) => fraudNumber(0, last4(random)),
+});
 const oneAddress: Attack = {
   everyMs: 200,
   ip: '198.51.100.7',
@@ -78,11 +86,10 @@ export const scenarios: readonly Scenario[] = [
     number: (_asked, _refused, random) => fraudNumber(Math.floor(random.unit() * 5), last4(random)),
   }),
   attack('one_ip', 1, oneAddress),
-  attack('partly_verified', 1, {
-    everyMs: 2_000,
-    conversion: 0.3,
-    number: (_asked, _refused, random) => fraudNumber(0, last4(random)),
-  }),
+  attack('partly_verified', 1, partlyVerified(0.3)),
+  { ...attack('more_verified', 1, partlyVerified(0.35)), isBeyond: true },
+  diluted('diluted', 0.2),
+  diluted('diluted_partly_verified', 0.3),
   // Another block of 10^4 after every refusal.
   attack('hopping', 1, {
     everyMs: 100,
@@ -170,6 +177,14 @@ function attack(name: string, attackHours: number, how: Attack): Scenario {
     isAttack: true,
     sources: [ordinary(hours), fraud({ ...how, fromMs: beginMs, untilMs: hours * hourMs })],
   };
+}
+
+/** The same as partly_verified, beside as many codes as people ask for, to one number of each block that nobody else uses. */
+function diluted(name: string, conversion: number): Scenario {
+  const alone = attack(name, 1, partlyVerified(conversion));
+  const number = (asked: number) => numberOf(100 + (Math.floor(asked / 100) % 600), asked % 100, 1_234);
+  const spread = fraud({ everyMs: 1_000 / perSecond, fromMs: beginMs - 15 * minuteMs, untilMs: 2 * hourMs, number });
+  return { ...alone, isBeyond: true, sources: [...alone.sources, spread] };
 }
 
 function ordinary(hours: number, times?: (atMs: number) => number): Source {
