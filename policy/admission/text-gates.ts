@@ -161,11 +161,12 @@ export function contentRulesGate(everywhere: ContentRules | undefined): (asked: 
   };
 }
 
-function blocked({ kind, found }: ContentHit, whose: string): Refusal {
+function blocked(hit: ContentHit, whose: string): Refusal {
+  const { kind, found } = hit;
   const what = {
     word: `contains "${found}", which the content rules ${whose} block: write it otherwise`,
     link_denied: `links to ${found}, which the content rules ${whose} block: leave the link out`,
     link_not_allowed: `links to ${found}, which is not on the list of allowed links ${whose}: leave it out or have it added`,
   }[kind];
-  return { ok: false, code: 'content_blocked', field: 'message', detail: what };
+  return { ok: false, code: 'content_blocked', field: 'message', detail: what, found: hit };
 }

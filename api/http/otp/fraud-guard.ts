@@ -9,7 +9,7 @@ import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
 import { factsOfGuard } from '../../problem-facts.ts';
 import { type Problem, problem, wrongField } from '../../problem.ts';
 import type { OtpUser } from './otp-rates.ts';
-import { type StartOtpBody, clientOf } from './otp-request.ts';
+import { type StartOtpBody, clientOf } from './otp-bodies.ts';
 
 /**
  * A start that the guard has let pass: how it ended is reported to it, because until then it only counts in this

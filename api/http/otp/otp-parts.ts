@@ -25,7 +25,7 @@ import {
 } from '../write-request.ts';
 import type { GuardRefusal } from './fraud-guard.ts';
 import type { OtpRates, OtpUser } from './otp-rates.ts';
-import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-request.ts';
+import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-bodies.ts';
 
 export type OtpRouteParts = OtpParts &
   WriteParts & {

@@ -123,6 +123,8 @@ export const verifyOtpBody = z.strictObject({
 });
 
 export const resendOtpBody = z.strictObject(who);
+/** Its one form is an empty object: no limit counts a cancel. */
+export const cancelOtpBody = z.strictObject({});
 
 export type StartOtpBody = z.infer<typeof startOtpBody>;
 export type VerifyOtpBody = z.infer<typeof verifyOtpBody>;
