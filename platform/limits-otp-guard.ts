@@ -6,11 +6,14 @@ export const otpGuardLimits = {
   /** Accounts that sent a code lately: 2,000 × ~2 KB. */
   accountsMax: 2_000,
   /**
-   * Codes sent in the last two minutes: 130,000 × ~250 B = 33 MB, 1,080 codes a second. Beyond it, and beyond the share, they are
-   * judged sooner.
+   * Codes sent in the last two minutes: 130,000 × ~250 B = 33 MB, 1,080 codes a second. Beyond it, and beyond the share,
+   * they are judged sooner.
    */
   pendingMax: 130_000,
-  /** An account at its limit of 500 a second, after a burst of as many, has 60,500 (asserted in policy/otp-guard/thresholds.ts). */
+  /**
+   * An account at its limit of 500 a second, after a burst of as many, has 60,500 (asserted in
+   * policy/otp-guard/thresholds.ts).
+   */
   pendingShare: 65_000,
   /** Blocks of 10^4 and 10^6 numbers with a history: 40,000 × ~800 B = 32 MB. */
   historiesMax: 40_000,
@@ -19,15 +22,14 @@ export const otpGuardLimits = {
   /** Numbers by address and device: ~100 B each. */
   clientNumbersShare: 20_000,
   /**
-   * Blocked prefixes of an account, with those that are remembered: of the bucket, of its list and of each thread's memory. As
-   * many again of rules in shadow mode.
-   * Those that rules make leave room for those that people order.
+   * Blocked prefixes of an account, with those that are remembered: of the bucket, of its list and of each thread's memory.
+   * As many again of rules in shadow mode. Those that rules make leave room for those that people order.
    */
   blocksShare: 3_000,
   ruleBlocksShare: 2_500,
   /**
-   * With so many by rules in effect the next one is of the 10^6 numbers around it. 1,000 are left for those: Bangladesh, with
-   * seven prefixes of 10^8 numbers, has 700.
+   * With so many by rules in effect the next one is of the 10^6 numbers around it. 1,000 are left for those: Bangladesh,
+   * with seven prefixes of 10^8 numbers, has 700.
    */
   wideBlocksFrom: 1_500,
   /** Blocks of a prefix before the one that is there, which the list still has, with the begin of their notes: × ~200 B. */
@@ -46,13 +48,16 @@ export const otpGuardLimits = {
   carrierPrefixesMax: 2_000,
   /** Accounts whose decisions an outage is listed among: 500 × 32 B = 16 KB in its entry, and a fact for each. */
   outageAccountsMax: 500,
-  /** The next outage of a carrier is listed no sooner: at most 500 × 12 decisions an hour. Its threads find one within seconds. */
+  /**
+   * The next outage of a carrier is listed no sooner: at most 500 × 12 decisions an hour. Its threads find one within
+   * seconds.
+   */
   outageEveryMs: 10 * 60_000,
   /** After this an outage whose end nobody stored is over. */
   outageMsMax: 86_400_000,
   /**
-   * Outages of blocks of numbers that are listed of an account, in the time that they are kept in the bucket: so that another
-   * thread does not list the same one, and its end is. × ~300 B.
+   * Outages of blocks of numbers that are listed of an account, in the time that they are kept in the bucket: so that
+   * another thread does not list the same one, and its end is. × ~300 B.
    */
   unreachableShare: 100,
   unreachableKeptMs: 3_600_000,
@@ -67,8 +72,8 @@ export const otpGuardLimits = {
   /** Attempts to change an entry of the bucket against concurrent writers. */
   mergeTriesMax: 8,
   /**
-   * 50,000 blocks × ~300 B, most of them the first of their prefix, and an outage of each of 64 carriers × at most 16 KB. An account
-   * that orders all of its share with the longest notes, again and again, has 3,000 × ~2.2 KB = 6.6 MB of it.
+   * 50,000 blocks × ~300 B, most of them the first of their prefix, and an outage of each of 64 carriers × at most 16 KB. An
+   * account that orders all of its share with the longest notes, again and again, has 3,000 × ~2.2 KB = 6.6 MB of it.
    */
   bucketBytes: 32 * 2 ** 20,
   sweepEveryMs: 15 * 60_000,

@@ -72,7 +72,10 @@ export class FindingWriter {
     }
   }
 
-  /** In effect in this thread already. Only what is stored is listed and can be released, so it is stored, or tried again, or not in effect. */
+  /**
+   * In effect in this thread already. Only what is stored is listed and can be released, so it is stored, or tried again, or
+   * not in effect.
+   */
   async #stored(event: EventOf<'blocked'>, isAgain = false): Promise<void> {
     const { kind: _, durationMs, insteadOf, ...block } = event;
     const { accountId, prefix, rule, statistic, threshold, times, shadow } = block;

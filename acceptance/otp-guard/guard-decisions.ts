@@ -1,8 +1,8 @@
-// Publishes what the guard answered to requests, with its figures: each refusal, what rules in shadow mode would have refused,
-// and what it let through as a probe or because a challenge was passed. A request does not wait for it. Of an account and thread
-// only so many a second are published one by one, so that a flood fills nothing; the rest is published every ten seconds as one
-// with their number. What a thread has not published when it is killed is lost (heliograph_otp_guard_refusals_total has
-// counted it): blocks are not, because they are published from their bucket.
+// Publishes what the guard answered to requests, with its figures: each refusal, what rules in shadow mode would have
+// refused, and what it let through as a probe or because a challenge was passed. A request does not wait for it. Of an
+// account and thread only so many a second are published one by one, so that a flood fills nothing; the rest is published
+// every ten seconds as one with their number. What a thread has not published when it is killed is lost
+// (heliograph_otp_guard_refusals_total has counted it): blocks are not, because they are published from their bucket.
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { factSubjects } from '../../cluster/bus/subjects.ts';
 import type { GuardFact } from '../../model/fact.ts';

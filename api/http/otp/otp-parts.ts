@@ -101,8 +101,8 @@ export async function userOf({ parts, principal, otpId }: OtpRequest, asked: Res
 }
 
 /**
- * Counts as a send from before its message is sent until it is known that it has sent none. `isCounted`: set when its message
- * counts by this try, which keeps what it took.
+ * Counts as a send from before its message is sent until it is known that it has sent none. `isCounted`: set when its
+ * message counts by this try, which keeps what it took.
  */
 export type SendingRequest = OtpRequest & { readonly user: OtpUser | null; isCounted: boolean };
 
