@@ -46,9 +46,11 @@ export function rawQuery(url: string): Record<string, unknown> {
 
 /** Several rules of a field may refuse it with one text: 1e99 is no whole number, and too large. */
 function withoutRepeats(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
-  const isSame = (one: z.core.$ZodIssue, other: z.core.$ZodIssue) =>
-    one.message === other.message && fieldOf(one.path) === fieldOf(other.path);
-  return issues.filter((issue, at) => issues.findIndex((each) => isSame(each, issue)) === at);
+  const seen = new Set<string>();
+  return issues.filter(({ path, message }) => {
+    const before = seen.size;
+    return seen.add(`${fieldOf(path)} ${message}`).size > before;
+  });
 }
 
 const namesOf = (schema: z.ZodType) => ('shape' in schema ? Object.keys(schema.shape as object) : []);
