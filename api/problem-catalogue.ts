@@ -99,7 +99,9 @@ export const problemCatalogue = {
     'Remove the number from your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
   ),
   message_empty: client(422, 'The message is empty').fix('Send a text of at least one character.'),
-  message_too_long: client(422, 'The message is too long').fix('Shorten it to at most 10 segments.'),
+  message_too_long: client(422, 'The message is too long').fix(
+    'Shorten it to at most 10 segments; a one-time password to one, as `detail` says.',
+  ),
   encoding_mismatch: client(422, 'The text does not fit the encoding').fix(
     'Remove the character named in `detail`, or use `encoding: "auto"`.',
   ),

@@ -26,7 +26,7 @@ export function check<T>(
   }
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { ok: true, value: parsed.data as T };
-  const { issues } = parsed.error;
+  const issues = withoutRepeats(parsed.error.issues);
   const errors = issues.flatMap((issue) => fieldProblemsOf(issue, raw, namesOf(schema), what));
   const count = issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0);
   // An error always has an issue, which its type does not say.
@@ -42,6 +42,15 @@ export function rawQuery(url: string): Record<string, unknown> {
     query[name] = before === undefined ? value : [before, value].flat();
   }
   return query;
+}
+
+/** Several rules of a field may refuse it with one text: 1e99 is no whole number, and too large. */
+function withoutRepeats(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
+  const seen = new Set<string>();
+  return issues.filter(({ path, message }) => {
+    const before = seen.size;
+    return seen.add(`${fieldOf(path)} ${message}`).size > before;
+  });
 }
 
 const namesOf = (schema: z.ZodType) => ('shape' in schema ? Object.keys(schema.shape as object) : []);

@@ -1,7 +1,7 @@
 // One-time passwords through a real ingress and nats-server, under test keys, which get the code in the answer: first as
 // many starts, each with its verification, as --connections clients at a time bring about; then starts and
-// verifications at --rate, open loop, whose latency counts from the intended time. Every verification must be valid, and each
-// start's message must be in its queue: counted there.
+// verifications at --rate, open loop, whose latency counts from the intended time. Every verification must be valid, and
+// each start's message must be in its queue: counted there.
 import { epochUs, systemClock } from '../platform/clock.ts';
 import { defaultShares } from '../platform/limits-shares.ts';
 import { otpLimitsDefault, otpRulesDefault } from '../policy/otp/contract.ts';

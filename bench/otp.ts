@@ -2,7 +2,8 @@
 // messages wait for the same three carriers. Then the same with a handset that is slower in the tail, with and without
 // second copies (docs/otp.md, Hedging), and beside faults: a carrier that is killed, one that throttles, a nats-server
 // that restarts, a webhook receiver that is away and one that never answers. All times are taken outside of the product,
-// from the intended time of each HTTP request: to its submit_sm at the SMSC peer (platform) and to the answered receipt (delivered).
+// from the intended time of each HTTP request: to its submit_sm at the SMSC peer (platform) and to the answered receipt
+// (delivered).
 import { writeFileSync } from 'node:fs';
 import { type Bench, type BenchOptions, seedOption } from './harness/bench.ts';
 import { withSystem } from './harness/configuration.ts';

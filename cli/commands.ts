@@ -50,7 +50,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./tenants.ts')).listAccountsCommand,
   },
   'accounts limit': {
-    help: 'set the request rate of an account and its weight in the lanes; without options: show them',
+    help: 'set what an account may: its request rate, idempotency keys, weight in the lanes and codes of four or five digits; without options: show them',
     takes: {
       ...account,
       '--per-second <n>': 'requests a second, or none',

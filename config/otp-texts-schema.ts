@@ -1,5 +1,6 @@
-// The schema of `otp.texts` in heliograph.yaml: { plain, branded } by language. A text that does not fit one segment with its
-// code would make every start in its language a refusal, so it is refused here, with the longest of what a request may add.
+// The schema of `otp.texts` in heliograph.yaml: { plain, branded } by language. A text that does not fit one segment with
+// its code would make every start in its language a refusal, so it is refused here, with the longest of what a request may
+// add.
 import { z } from 'zod';
 import { otpLength } from '../model/otp.ts';
 import { type OtpText, otpText } from '../model/otp-text.ts';

@@ -36,8 +36,8 @@ export type Otp = {
   readonly status: OtpStatus;
   readonly reason: OtpFailure | null;
   /**
-   * Code and text, sealed for (id, account, number), in base64; null once it has ended. No Buffer: threads remember thousands, and
-   * each would keep the 8 KiB alive from which Node cuts small ones.
+   * Code and text, sealed for (id, account, number), in base64; null once it has ended. No Buffer: threads remember
+   * thousands, and each would keep the 8 KiB alive from which Node cuts small ones.
    */
   readonly sealed: string | null;
   /** Guesses begun: counted before the code is compared. */

@@ -94,10 +94,14 @@ function hostOf(run: string, hasScheme: boolean): string | null {
   const dot = host.lastIndexOf('.');
   // After a scheme a single label or number is a link too: http://3232235777 is an address.
   if (dot < 0) return hasScheme && host !== '' ? host : null;
-  // An address or an amount of money ends in digits; it is a link only after a scheme.
   const last = host.slice(dot + 1);
-  return hasScheme || (last.length >= 2 && !/^[0-9]+$/.test(last)) ? inAscii(host) : null;
+  // No name ends in digits; without a scheme it is an amount of money, or the four numbers that handsets show as a link.
+  if (!hasScheme && /^\p{N}+$/u.test(last)) return address.test(host) ? host : null;
+  return hasScheme || last.length >= 2 ? inAscii(host) : null;
 }
+
+/** IPv4, each number up to 255 and perhaps with zeros in front. */
+const address = /^(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})(?:\.|$)){4}$/;
 
 /** The last labels of a host that is too long: a listed domain at its end is still found. */
 function tailOf(host: string): string {

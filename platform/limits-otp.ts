@@ -50,13 +50,13 @@ export const otpLimits = {
      */
     ratesMax: 2 ** 20,
     /**
-     * Of them, those whose place a thread remembers: the names of one request, which is counted and may be given back. Most come
-     * once, and more would reach the old generation of the heap.
+     * Of them, those whose place a thread remembers: the names of one request, which is counted and may be given back. Most
+     * come once, and more would reach the old generation of the heap.
      */
     ratePlacesRemembered: 64,
     /**
-     * How long it is known that a message was counted: tries of its request may send it until its code has expired, and count
-     * when that publish was answered.
+     * How long it is known that a message was counted: tries of its request may send it until its code has expired, and
+     * count when that publish was answered.
      */
     countedMs: 11 * 60_000,
     /** Records that a thread remembers between its own writes: 8,192 × ~1.5 KiB = 12 MB. */
@@ -161,7 +161,9 @@ export const factLimits = {
      */
     publishedMs: 10 * 60_000,
     publishedMax: 100_000,
-    /** An end is stored at the latest so long after the time that it names: seconds, and what clocks of machines differ by. */
+    /**
+     * An end is stored at the latest so long after the time that it names: seconds, and what clocks of machines differ by.
+     */
     storedWithinMs: 5 * 60_000,
     /** Answers of the guard that are recorded one by one, of an account and thread: as refusals of the gates. */
     refusalsPerSecond: 20,
@@ -191,16 +193,20 @@ export const factLimits = {
 /** What the reports of one-time passwords read of times that are over (analytics/otp/summarizer.ts). */
 export const otpSummaryLimits = {
   otpSummaries: {
-    /** Starts that are summarized together: a third of a half hour, so that a late change has little computed again (60,000 at 100 a second). */
+    /**
+     * Starts that are summarized together: a third of a half hour, so that a late change has little computed again (60,000
+     * at 100 a second).
+     */
     spanMs: 600_000,
     /**
-     * How long after its end a time is summarized: no code of it is valid any more. Reports read what is younger from the rows
-     * themselves: 25 minutes, 150,000 at 100 a second, half of what a report can read; ten more for a minute or two after a late receipt.
+     * How long after its end a time is summarized: no code of it is valid any more. Reports read what is younger from the
+     * rows themselves: 25 minutes, 150,000 at 100 a second, half of what a report can read; ten more for a minute or two
+     * after a late receipt.
      */
     settleMs: 15 * 60_000,
     /**
-     * Changes of a time that has been over for so long are noted. The rest of `settleMs` is for clocks of nodes that differ. What is
-     * recorded within three minutes is never late, so that it costs no insert.
+     * Changes of a time that has been over for so long are noted. The rest of `settleMs` is for clocks of nodes that differ.
+     * What is recorded within three minutes is never late, so that it costs no insert.
      */
     lateMs: 14 * 60_000,
     /** How often the worker looks for something to summarize, and for how long it works then: a third of one processor. */
@@ -222,7 +228,10 @@ export const otpSummaryLimits = {
     scanSpanMs: 24 * 3_600_000,
     /** Late changes that are taken up at a time; the others follow. */
     lateAtOnceMax: 1_000,
-    /** Changed times that one report reads from the rows: its statement names each. With more it reads everything from the rows. */
+    /**
+     * Changed times that one report reads from the rows: its statement names each. With more it reads everything from the
+     * rows.
+     */
     changedPerReportMax: 200,
     /** The recorder is so late that its backlog goes first. */
     recorderLateMs: 60_000,

@@ -6,7 +6,7 @@ import type { Category, Encoding, MessageCallback } from '../model/message.ts';
 import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';
 import type { NationalLanguage, Shift } from '../model/text/national-languages.ts';
-import type { ContentRules } from './admission/content-rules.ts';
+import type { ContentHit, ContentRules } from './admission/content-rules.ts';
 import type { TemplateSource } from './admission/template/template.ts';
 import type { CountryRules } from './country/contract.ts';
 import type { Registries } from './registry/contract.ts';
@@ -123,6 +123,8 @@ export type Refusal = {
     | `variables.${string}`
     | null;
   readonly detail: string;
+  /** What of the text the content rules block: a route whose text comes from several fields names the right one by it. */
+  readonly found?: ContentHit;
   /** The version of the registry that refuses. */
   readonly registry?: string;
   /** Further fields that are wrong in the same way. */

@@ -1,7 +1,7 @@
-// Notes in the event store that rows of one-time passwords changed in a time that may have been summarized (summarizer.ts). A
-// recorder calls it when its rows can be read and before they are acked. So a note is never there before its rows, and rows
-// never stay without one: what is killed between the two is recorded again. Rows of the present, which are nearly all, cost
-// no insert.
+// Notes in the event store that rows of one-time passwords changed in a time that may have been summarized (summarizer.ts).
+// A recorder calls it when its rows can be read and before they are acked. So a note is never there before its rows, and
+// rows never stay without one: what is killed between the two is recorded again. Rows of the present, which are nearly all,
+// cost no insert.
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { messagesAfterMs, messagesBeforeMs } from '../reports/otp-rows.ts';
@@ -81,7 +81,8 @@ export function lateChangesOver(engine: Engine, historyDays: number, clock: Cloc
 
   return {
     note(changed) {
-      // The rows can be read by now: what is no late change is summarized later. A clock that was ahead may have summarized more.
+      // The rows can be read by now: what is no late change is summarized later. A clock that was ahead may have summarized
+      // more.
       const lateBeforeMs = Math.max(clock.nowMs() - lateMs, summarizedToMs) - spanMs;
       const fromMs = keptFromMs(historyDays, clock);
       return noteAll([...changed.all()].filter((time) => time.fromMs <= lateBeforeMs && time.fromMs >= fromMs));

@@ -1,7 +1,8 @@
-// Summarizes one-time passwords whose time is over, ten minutes of starts at a time, so that reports need not read each of them
-// (docs/decisions/0253-summaries-of-one-time-passwords.md). It goes through time in order, and computes again what changed
-// later. A summary includes the changes that were noted before its rows were read: late-changes.ts notes a change when its
-// rows can be read, so none is missed. Two nodes that summarize the same do no harm. It never computes what expires.
+// Summarizes one-time passwords whose time is over, ten minutes of starts at a time, so that reports need not read each of
+// them (docs/decisions/0253-summaries-of-one-time-passwords.md). It goes through time in order, and computes again what
+// changed later. A summary includes the changes that were noted before its rows were read: late-changes.ts notes a change
+// when its rows can be read, so none is missed. Two nodes that summarize the same do no harm. It never computes what
+// expires.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -132,7 +133,9 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
     }
   }
 
-  /** What cannot be summarized twice is left as one that lacks a change: reports read its rows, and no other account waits. */
+  /**
+   * What cannot be summarized twice is left as one that lacks a change: reports read its rows, and no other account waits.
+   */
   async function summarizeOrNote(share: Share): Promise<void> {
     const times = share.accounts.map((accountId) => ({ ...share, accountId }));
     const key = times.map(keyOf).join(' ');
@@ -203,7 +206,10 @@ async function readSummarizedTo(engine: Engine): Promise<number | null> {
   return (to || first || 0) * 1_000 || null;
 }
 
-/** From the first to the last late change of all, of whatever account: ClickHouse knows both without reading rows. An empty range: none. */
+/**
+ * From the first to the last late change of all, of whatever account: ClickHouse knows both without reading rows. An empty
+ * range: none.
+ */
 async function notedRange(engine: Engine): Promise<Range> {
   const [row] = await ask(
     engine,
@@ -306,7 +312,9 @@ const summaryColumns = `account_id, livemode, by_prefix, ten_minutes, late_chang
 
 const keys = groupColumns.slice(0, groupColumns.indexOf('otps'));
 
-/** One row for each account with all of its groups, and one with those by prefix; without groups where nothing was started. */
+/**
+ * One row for each account with all of its groups, and one with those by prefix; without groups where nothing was started.
+ */
 function summarySql(fromMs: number, included: readonly number[]): string {
   const ofShare = 'account_id IN {accounts:Array(String)} AND livemode = {livemode:Bool}';
   const each = eachOtp(ofShare, [{ fromMs, toMs: fromMs + spanMs }], 'true');

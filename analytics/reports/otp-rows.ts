@@ -1,5 +1,5 @@
-// The rows that reports about one-time passwords count, as SQL: groups of one-time passwords as they are now, with what became
-// of their messages, and one row for each request that the guard refused. Times that are over come from summaries
+// The rows that reports about one-time passwords count, as SQL: groups of one-time passwords as they are now, with what
+// became of their messages, and one row for each request that the guard refused. Times that are over come from summaries
 // (otp-summaries.ts). The others are computed when a report is made, over all versions that are stored, so that a row that
 // was written twice, or late, changes nothing.
 import { limits } from '../../platform/limits.ts';
@@ -27,7 +27,10 @@ export const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${c
 const within = (column: string, ranges: readonly Range[]) =>
   `(${ranges.map(({ fromMs, toMs }) => `${column} >= ${moment(fromMs)} AND ${column} < ${moment(toMs)}`).join(' OR ') || '0'})`;
 
-/** What carriers said of each message. `carriers`: how many took it. A copy that may still arrive has not failed (docs/otp.md, Hedging). */
+/**
+ * What carriers said of each message. `carriers`: how many took it. A copy that may still arrive has not failed
+ * (docs/otp.md, Hedging).
+ */
 const messages = (which: string, ranges: readonly Range[]) => `
   SELECT message_id, argMaxIf(carrier, (hop, at), kind = 'submitted') AS last_carrier, uniqExactIf(carrier, kind = 'submitted') AS carriers,
     max(kind = 'submitted') AS was_submitted, max(kind = 'delivered') AS was_delivered,

@@ -16,7 +16,10 @@ const seconds = (ms: number): string => String(Math.trunc(ms / 1_000));
 const within = ({ fromMs, toMs }: Range): string =>
   `ten_minutes >= ${seconds(fromMs)} AND ten_minutes < ${seconds(toMs)}`;
 
-/** Times with late changes that their summary does not include, or that have none. `which`: a condition on accounts and times. */
+/**
+ * Times with late changes that their summary does not include, or that have none. `which`: a condition on accounts and
+ * times.
+ */
 export const changedTimesSql = (which: string): string => `
   SELECT account_id, livemode, ten_minutes FROM (
     SELECT account_id, livemode, ten_minutes, sum(changes) AS happened FROM otp_late_changes WHERE ${which}

@@ -8,6 +8,7 @@ import type { SmsRequest } from '../../policy/contract.ts';
 import { type FieldProblem, type OrProblem, problemOfFields } from '../problem.ts';
 import { unknownNames } from '../unknown-names.ts';
 import { parseObject } from '../json-object.ts';
+import { isOneLine } from './one-line.ts';
 
 /** `explain`: a dry run. */
 type ParsedRequest = OrProblem<{ readonly request: SmsRequest; readonly explain: boolean }>;
@@ -31,8 +32,6 @@ const defaults = {
   quietHours: 'hold',
   trackClicks: false,
 } as const;
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-const printable = /^[^\u0000-\u001f\u007f]*$/;
 
 export const smsFields = {
   to: text('a number in E.164 form', { description: 'E.164 with the leading plus.', example: '+8801712345678' }),
@@ -64,11 +63,7 @@ export const smsFields = {
   category: oneOf(categories, { default: defaults.category }),
   client_reference: {
     takes: (value): value is string | null =>
-      value === null ||
-      (typeof value === 'string' &&
-        value.length <= clientReferenceCharsMax &&
-        printable.test(value) &&
-        value.isWellFormed()),
+      value === null || (typeof value === 'string' && value.length <= clientReferenceCharsMax && isOneLine(value)),
     detail: () => `must be a string of at most ${clientReferenceCharsMax} characters without control characters`,
     schema: {
       type: ['string', 'null'],

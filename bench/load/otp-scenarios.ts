@@ -131,7 +131,8 @@ export const scenarios: readonly Scenario[] = [
     outage: { fromMs: beginMs, untilMs: beginMs + 20 * minuteMs, prefix: numberOf(201, 5, 0).slice(0, -4) },
   },
   { ...attack('unreachable', 0.5, randomOfThree), isUnreachable: true },
-  // What looks most like an outage: the customers of a block ask for nothing more, and as many numbers as theirs do not arrive.
+  // What looks most like an outage: the customers of a block ask for nothing more, and as many numbers as theirs do not
+  // arrive.
   {
     name: 'unreachable_flat',
     hours: 2,

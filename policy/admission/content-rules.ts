@@ -10,6 +10,7 @@ export type ContentRules = {
   readonly linksAllowed: readonly string[];
 };
 
+/** `found`: the word or phrase of the rule, or the host of the link in lower case. */
 export type ContentHit = { readonly kind: 'word' | 'link_denied' | 'link_not_allowed'; readonly found: string };
 
 export type ContentCheck = (text: string) => ContentHit | null;

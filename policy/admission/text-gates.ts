@@ -3,6 +3,7 @@
 // message's text, so all later gates check what the recipient will read. U+0000 and unpaired surrogates are refused:
 // phones end a text at the first and show the second as garbage, and carriers change both.
 import { type ContentCheck, type ContentHit, type ContentRules, compileContentRules } from './content-rules.ts';
+import { isBlank } from '../../model/plain-text.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
 import { segmentUnits } from '../../model/text/segment-capacity.ts';
@@ -45,15 +46,6 @@ export function contentGate(_principal: Principal, request: SmsRequest): Refusal
   }
   return null;
 }
-
-/** Nearly every text begins with a letter: a fast path. */
-function isBlank(text: string): boolean {
-  const first = text.charCodeAt(0);
-  return !(first > 0x20 && first < 0x7f) && blank.test(text);
-}
-
-// Spaces, controls, Unicode's default-ignorable characters (zero-width spaces, fillers), and the blank braille pattern.
-const blank = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 /**
  * `request` has a text of textToSend that is not too long; the tables are those that all carriers of its route support.
@@ -169,11 +161,12 @@ export function contentRulesGate(everywhere: ContentRules | undefined): (asked: 
   };
 }
 
-function blocked({ kind, found }: ContentHit, whose: string): Refusal {
+function blocked(hit: ContentHit, whose: string): Refusal {
+  const { kind, found } = hit;
   const what = {
     word: `contains "${found}", which the content rules ${whose} block: write it otherwise`,
     link_denied: `links to ${found}, which the content rules ${whose} block: leave the link out`,
     link_not_allowed: `links to ${found}, which is not on the list of allowed links ${whose}: leave it out or have it added`,
   }[kind];
-  return { ok: false, code: 'content_blocked', field: 'message', detail: what };
+  return { ok: false, code: 'content_blocked', field: 'message', detail: what, found: hit };
 }

@@ -26,8 +26,9 @@ export function normalizedCode(text: string): string | null {
   return digits === '' ? null : digits;
 }
 
-// White space, format characters (such as marks of the direction of writing), dashes.
-const ignored = /^[\s\p{Z}\p{Cf}\p{Pd}]$/u;
+// White space, format characters (such as marks of the direction of writing), dashes; the minus sign, the hyphen bullet and
+// the modifier letter, which look like dashes and are none to Unicode.
+const ignored = /^[\s\p{Z}\p{Cf}\p{Pd}\u2212\u2043\u02d7]$/u;
 const decimal = /^\p{Nd}$/u;
 
 /** The ten digits of a script have consecutive code points, and nothing of the kind is right before its zero. */

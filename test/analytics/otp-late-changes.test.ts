@@ -1,5 +1,5 @@
-// Where the summarizer looks for late changes that another process noted: only in the time that has some, so that a young store,
-// which keeps its rows for long, is asked a few statements after a start.
+// Where the summarizer looks for late changes that another process noted: only in the time that has some, so that a young
+// store, which keeps its rows for long, is asked a few statements after a start.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lateChangesOver } from '../../analytics/otp/late-changes.ts';
 import { startSummarizer } from '../../analytics/otp/summarizer.ts';

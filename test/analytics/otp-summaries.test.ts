@@ -1,5 +1,5 @@
-// Summaries of one-time passwords: whatever happened, when, how late and how often, a report says the same with them as from the
-// rows; what changes later is read from the rows at once, and summarized again.
+// Summaries of one-time passwords: whatever happened, when, how late and how often, a report says the same with them as from
+// the rows; what changes later is read from the rows at once, and summarized again.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { otpColumns, otpRow } from '../../analytics/otp/fact-rows.ts';
 import { ChangedTimes, type LateChanges, lateChangesOver } from '../../analytics/otp/late-changes.ts';

@@ -1,5 +1,5 @@
-// A backlog of bulk that is far longer than everything held in memory, and one-time passwords beside it (fault 30). Times are
-// for `npm run bench -- otp` and `lanes`; here it is counted how many others a carrier gets between an OTP and its PDU.
+// A backlog of bulk that is far longer than everything held in memory, and one-time passwords beside it (fault 30). Times
+// are for `npm run bench -- otp` and `lanes`; here it is counted how many others a carrier gets between an OTP and its PDU.
 import { afterEach, expect, test } from 'vitest';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { until } from '../support/until.ts';

@@ -81,7 +81,9 @@ export async function guessingNode(url: string, name: string, cipher: BodyCipher
 
 type Answer = Awaited<ReturnType<GuessingNode['guess']>>;
 
-/** Of one code: one success if it was verified at all, and no more guesses compared than its limit, by answers and by record. */
+/**
+ * Of one code: one success if it was verified at all, and no more guesses compared than its limit, by answers and by record.
+ */
 export function expectOneSuccessWithinTheLimit(answers: readonly Answer[], { otps, failuresMs }: OtpNumber): void {
   const [otp] = otps;
   expect(answers.filter(({ valid }) => valid).length).toBe(otp?.status === 'verified' ? 1 : 0);

@@ -1,5 +1,5 @@
-// The examples of one-time passwords in the README and in docs/otp.md do what they print, on the whole system: each command is
-// read from the page and sent as it is there, with the ids, keys and codes of this run in place of those of the page.
+// The examples of one-time passwords in the README and in docs/otp.md do what they print, on the whole system: each command
+// is read from the page and sent as it is there, with the ids, keys and codes of this run in place of those of the page.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Reply } from '../support/sms-client.ts';

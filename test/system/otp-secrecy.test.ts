@@ -1,6 +1,6 @@
 // Where the code of one one-time password is found in the whole system, from its start to its verification: in the SMS at
-// the carrier, and sealed in the records. Not in a log of any role, in nothing that goes over NATS or lies on the disk, in no
-// answer, webhook, report or export, in no recorded PDU, and in no dead letter of its message.
+// the carrier, and sealed in the records. Not in a log of any role, in nothing that goes over NATS or lies on the disk, in
+// no answer, webhook, report or export, in no recorded PDU, and in no dead letter of its message.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -29,11 +29,10 @@ import {
   userOf,
 } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
-import { type ResendOtpBody, resendOtpBody } from './otp-request.ts';
+import { type ResendOtpBody, cancelOtpBody, resendOtpBody } from './otp-bodies.ts';
 
 abstract class ChangeOtp extends OtpRequest {
   abstract readonly action: 'resend' | 'cancel';
-  asked: ResendOtpBody | null = null;
   /** Does it under this claim. */
   abstract change(claim: OtpClaim): Promise<Done>;
 }
@@ -41,6 +40,7 @@ abstract class ChangeOtp extends OtpRequest {
 export class ResendOtp extends ChangeOtp {
   readonly steps = resendSteps;
   readonly action = 'resend';
+  asked: ResendOtpBody | null = null;
   user: OtpUser | null = null;
   isCounted = false;
 
@@ -62,6 +62,7 @@ export class ResendOtp extends ChangeOtp {
 export class CancelOtp extends ChangeOtp {
   readonly steps = cancelSteps;
   readonly action = 'cancel';
+  asked: Record<string, never> | null = null;
 
   async change(): Promise<Done> {
     const { parts, principal } = this;
@@ -79,13 +80,24 @@ const begin: readonly Step<ChangeOtp>[] = [
   takeSlot,
   requireScope('sms:send'),
   ({ otpId }) => (otpId === null ? otpNotFound : null),
-  parseBody(resendOtpBody),
-  answerBefore,
 ];
 
 const changeOtp = (changing: ChangeOtp) => answerOnce(changing, 200, (claim) => changing.change(claim));
-const resendSteps: readonly Step<ResendOtp>[] = [checkCapacity, ...begin, passLimits, resend];
-const cancelSteps: readonly Step<CancelOtp>[] = [checkClock, ...begin, changeOtp];
+const resendSteps: readonly Step<ResendOtp>[] = [
+  checkCapacity,
+  ...begin,
+  parseBody(resendOtpBody),
+  answerBefore,
+  passLimits,
+  resend,
+];
+const cancelSteps: readonly Step<CancelOtp>[] = [
+  checkClock,
+  ...begin,
+  parseBody(cancelOtpBody),
+  answerBefore,
+  changeOtp,
+];
 
 function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
   return answerRepeat(changing, {

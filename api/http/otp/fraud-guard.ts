@@ -1,6 +1,6 @@
 // How the routes of one-time passwords ask the guard against fraud, and what they report to it. Under test keys it is
-// not asked: no message leaves the machine. A code of the client's own counts, but what becomes of it is not judged, because it
-// may be verified elsewhere.
+// not asked: no message leaves the machine. A code of the client's own counts, but what becomes of it is not judged, because
+// it may be verified elsewhere.
 import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
@@ -9,7 +9,7 @@ import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
 import { factsOfGuard } from '../../problem-facts.ts';
 import { type Problem, problem, wrongField } from '../../problem.ts';
 import type { OtpUser } from './otp-rates.ts';
-import { type StartOtpBody, clientOf } from './otp-request.ts';
+import { type StartOtpBody, clientOf } from './otp-bodies.ts';
 
 /**
  * A start that the guard has let pass: how it ended is reported to it, because until then it only counts in this
@@ -44,7 +44,10 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   };
 }
 
-/** The same code once more is no new number: blocks refuse it, and too many messages that wait. Once it is sent it counts as one more message. */
+/**
+ * The same code once more is no new number: blocks refuse it, and too many messages that wait. Once it is sent it counts as
+ * one more message.
+ */
 export function guardResend(
   guard: SharedGuard,
   { livemode, account }: Principal,

@@ -7,7 +7,7 @@ import { type Otp, type OtpStatus, attemptsRemaining, otpStatuses, statusOf } fr
 import { unreachable } from '../../../platform/assert.ts';
 import { factsOfLimit } from '../../problem-facts.ts';
 import { type Problem, problem, problemOf } from '../../problem.ts';
-import { problemOfResend } from './otp-fields.ts';
+import { problemOfResend } from './otp-refusals.ts';
 
 /** What answers show of an OTP. `smsId`: of its last message. */
 type ShownOtp = Pick<Otp, 'id' | 'status' | 'expiresAtMs' | 'attempts' | 'clientReference'> & {

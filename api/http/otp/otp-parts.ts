@@ -25,7 +25,7 @@ import {
 } from '../write-request.ts';
 import type { GuardRefusal } from './fraud-guard.ts';
 import type { OtpRates, OtpUser } from './otp-rates.ts';
-import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-request.ts';
+import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-bodies.ts';
 
 export type OtpRouteParts = OtpParts &
   WriteParts & {
@@ -101,8 +101,8 @@ export async function userOf({ parts, principal, otpId }: OtpRequest, asked: Res
 }
 
 /**
- * Counts as a send from before its message is sent until it is known that it has sent none. `isCounted`: set when its message
- * counts by this try, which keeps what it took.
+ * Counts as a send from before its message is sent until it is known that it has sent none. `isCounted`: set when its
+ * message counts by this try, which keeps what it took.
  */
 export type SendingRequest = OtpRequest & { readonly user: OtpUser | null; isCounted: boolean };
 

@@ -1,5 +1,6 @@
-// GET /v1/otp/{id} and GET /v1/otp?to=…: the state of one-time passwords from the record of their number in NATS, and what became
-// of their messages from the event store. While that is away the state is still answered, and what it would add is null.
+// GET /v1/otp/{id} and GET /v1/otp?to=…: the state of one-time passwords from the record of their number in NATS, and what
+// became of their messages from the event store. While that is away the state is still answered, and what it would add is
+// null.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpParts, ownerOf } from '../../../acceptance/otp/send.ts';
 import type { SentHop } from '../../../analytics/contract.ts';

@@ -17,7 +17,7 @@ import {
   takeSlot,
 } from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
-import { problemOfStart } from './otp-fields.ts';
+import { problemOfStart } from './otp-refusals.ts';
 import { keptOfStart, problemOfOtp, startOfKept, startedBody } from './otp-answer.ts';
 import {
   type Done,
@@ -33,8 +33,9 @@ import {
   takeSend,
 } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
-import { type StartOtpBody, clientOf, startOtpBody } from './otp-request.ts';
-import { type OtpMessage, messageOfOtp, refuseLength } from './wording.ts';
+import { type StartOtpBody, clientOf, startOtpBody } from './otp-bodies.ts';
+import { refuseLength } from './text-length.ts';
+import { type OtpMessage, messageOfOtp } from './wording.ts';
 
 export class StartOtp extends OtpRequest {
   readonly steps = steps;
@@ -98,7 +99,7 @@ function passGates(starting: StartOtp): StepResult {
     return problemOfStart(admitted, principal.account, found(starting.asked));
   }
   starting.admitted = admitted;
-  return refuseLength(found(starting.asked), admitted);
+  return refuseLength(starting, found(starting.asked), admitted);
 }
 
 function passLimits(starting: StartOtp): StepResult {

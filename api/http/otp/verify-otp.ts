@@ -19,7 +19,7 @@ import {
 import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
 import { OtpRequest, answerOnce, answerRepeat, checkClock, parseBody, requireScope, userOf } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
-import { type VerifyOtpBody, verifyOtpBody } from './otp-request.ts';
+import { type VerifyOtpBody, verifyOtpBody } from './otp-bodies.ts';
 
 export class VerifyOtp extends OtpRequest {
   readonly steps = steps;

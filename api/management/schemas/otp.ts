@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import { hedgeRules } from '../../../model/copies.ts';
 import { eventKinds } from '../../../model/delivery-event.ts';
 import { otpEndReasons, otpStatuses } from '../../../model/otp.ts';
-import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-request.ts';
+import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-bodies.ts';
 import { timeSchema } from './common.ts';
 
 const id = z.string().openapi({ example: 'otp_01K3Z8Q4T6W9XAB2CD3EF4GH5J8N6V2QX0M3T7KDPA' });

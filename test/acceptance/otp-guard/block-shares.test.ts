@@ -1,5 +1,5 @@
-// Blocks of numbers at the bounds of what is stored, with two guards on a real nats-server: what is in effect is listed and can
-// be released, and what cannot be stored is not in effect for long.
+// Blocks of numbers at the bounds of what is stored, with two guards on a real nats-server: what is in effect is listed and
+// can be released, and what cannot be stored is not in effect for long.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';

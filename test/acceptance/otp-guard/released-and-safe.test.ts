@@ -1,5 +1,5 @@
-// Two guards, as of two nodes, on a real nats-server: of what a person releases both forget what they counted, what is on the safe list counts
-// in neither, and what a rule in shadow mode finds is stored apart.
+// Two guards, as of two nodes, on a real nats-server: of what a person releases both forget what they counted, what is on
+// the safe list counts in neither, and what a rule in shadow mode finds is stored apart.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';

@@ -1,4 +1,5 @@
-// From the records of one-time passwords to FACTS: every change once, also over a restart, and the end that no request writes.
+// From the records of one-time passwords to FACTS: every change once, also over a restart, and the end that no request
+// writes.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { querySubjects } from '../../../analytics/contract.ts';

@@ -88,6 +88,11 @@ describe('content rules', () => {
       expect(only(text)).toMatchObject({ kind: 'link_not_allowed' });
     }
     expect(only('no links, 10.5 taka')).toBeNull();
+    // Handsets show four numbers as a link, and no amount of money.
+    for (const text of ['see 185.1.2.3/x', '10.0.0.1', 'pay (185.001.002.255).'])
+      expect([text, only(text)]).toMatchObject([text, { kind: 'link_not_allowed' }]);
+    for (const text of ['৫০০.৫০ টাকা', '1.250.300,75', 'version 2.4.11', '185.1.2.256', '1.2.3.4.5', '10.000.00'])
+      expect([text, only(text)]).toEqual([text, null]);
     expect(only('a://b is no web page, and neither is this: ://')).toMatchObject({ found: 'b' });
   });
 

@@ -15,7 +15,7 @@ test('a code has its length, leading zeros, and every digit in every place', () 
 const zeros = [0x30, 0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xbe6, 0xe50, 0x1040, 0xff10, 0x1d7ce, 0x1e950];
 
 test('digits of every script, with spaces and dashes anywhere, are the code', () => {
-  const separator = fc.constantFrom('', ' ', '-', '–', '\u00a0', '\u200f');
+  const separator = fc.constantFrom('', ' ', '-', '–', '\u2212', '\u2043', '\u02d7', '\u00a0', '\u200f');
   const script = fc.constantFrom(...zeros);
   const code = fc.array(fc.tuple(fc.integer({ min: 0, max: 9 }), script, separator), { minLength: 1, maxLength: 10 });
   fc.assert(

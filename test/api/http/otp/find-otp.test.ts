@@ -1,5 +1,5 @@
-// Finding one-time passwords: by their number, newest first and page by page, and by a message of theirs; and what is said of
-// their end. A real ingress with two threads and a real nats-server, with an event store that answers every query.
+// Finding one-time passwords: by their number, newest first and page by page, and by a message of theirs; and what is said
+// of their end. A real ingress with two threads and a real nats-server, with an event store that answers every query.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type MessageView, querySubjects } from '../../../../analytics/contract.ts';
 import { otp as otpSchema } from '../../../../api/management/schemas/otp.ts';

@@ -1,5 +1,5 @@
-// What an ingress with two threads leaves of one-time passwords: the facts that follow from its records, those of the guard's
-// refusals, and the end of one whose messages did not arrive. None of it has a code.
+// What an ingress with two threads leaves of one-time passwords: the facts that follow from its records, those of the
+// guard's refusals, and the end of one whose messages did not arrive. None of it has a code.
 import { afterAll, expect, test } from 'vitest';
 import { OtpEvents } from '../../../../actors/otp-events/otp-events.ts';
 import { querySubjects } from '../../../../analytics/contract.ts';

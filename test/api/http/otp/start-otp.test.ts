@@ -2,6 +2,7 @@
 // PostgreSQL and no event store run: all of it works without them.
 import { afterAll, describe, expect, test } from 'vitest';
 import { recordsOf } from '../../../support/bus.ts';
+import { call } from '../harness.ts';
 import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
 
 const client: OtpClient = await openOtpClient();
@@ -231,6 +232,17 @@ describe('a resend', () => {
     expect(again.body).toEqual(first.body);
     expect((await get(body['id'])).body['sends']).toHaveLength(2);
   });
+});
+
+test('a cancel takes no field, and says so: none of its limits would count them', async () => {
+  const { body } = await start();
+  const cancelWith = (fields: object) =>
+    call(client.ingress, 'POST', `/v1/otp/${body['id']}/cancel`, tenant.test, fields);
+  const { status, body: refused } = await cancelWith({ client_ip: '203.0.113.7', device_id: 'phone 7' });
+  const errors = ['client_ip', 'device_id'].map((field) => ({ field, code: 'unknown_field' }));
+  expect({ status, body: refused }).toMatchObject({ status: 422, body: { code: 'unknown_field', errors } });
+  expect((await get(body['id'])).body).toMatchObject({ status: 'pending' });
+  expect(await cancelWith({})).toMatchObject({ status: 200, body: { status: 'canceled' } });
 });
 
 test('a cancel ends it; a repeat is the same answer, and what was verified stays so', async () => {

@@ -1,14 +1,16 @@
 // The bodies of the one-time password routes as schemas: what is checked and what the OpenAPI document shows is one.
 // They check form; whether a language or a template exists, and how short a code may be, is decided with the account.
 import { z } from '@hono/zod-openapi';
+import { brandProblem } from '../../../model/brand-name.ts';
 import { otpLength } from '../../../model/otp.ts';
-import { linkHostsOf } from '../../../model/words-and-links.ts';
+import { isBlank } from '../../../model/plain-text.ts';
 import { limits } from '../../../platform/limits.ts';
 import { householdOf, parseIp } from '../../../platform/ip-address.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
 import { parseObject } from '../../json-object.ts';
 import type { OrProblem } from '../../problem.ts';
 import { check } from '../../validation.ts';
+import { isOneLine } from '../one-line.ts';
 
 const {
   ttlSecondsMin,
@@ -22,15 +24,16 @@ const {
 const { clientReferenceCharsMax } = limits.http;
 
 const text = (error: string) => z.string({ error });
-const sized = (min: number, max: number, error: string) => text(error).min(min, { error }).max(max, { error });
+/** What is wrong with a text of a wrong length is not asked. */
+const sized = (min: number, max: number, error: string) =>
+  text(error).min(min, { error, abort: true }).max(max, { error, abort: true });
+const notOneLine = 'must be well-formed text without control characters';
 const whole = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, { error }).max(max, { error });
 };
 const matching = (form: RegExp, error: string) => text(error).regex(form, { error });
 
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-const oneLine = /^[^\u0000-\u001f\u007f]*$/;
 const digits = (min: number, max: number) => new RegExp(`^[0-9]{${min},${max}}$`);
 const hostForm = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -42,23 +45,28 @@ const who = {
     .optional()
     .describe('The address of your user, from which limits are counted. Not ours to see: you pass it on.'),
   device_id: sized(1, deviceIdCharsMax, `must be a text of 1 to ${deviceIdCharsMax} characters`)
+    .refine(isOneLine, { error: notOneLine, abort: true })
+    .refine((value) => !isBlank(value), { error: 'must have a character that is seen' })
     .optional()
     .describe('The device or session of your user, in your words: limits are counted over it too.'),
 };
 
-const notABrand = `must be a text of 1 to ${brandCharsMax} characters on one line`;
-// A client could send any number a link in a text that people trust.
-const brandWithLink = 'must be a name without a link: telephones show a domain such as example.com as one';
+const notABrand = `must be a text of 1 to ${brandCharsMax} characters`;
 export const startOtpBody = z.strictObject({
   to: text('must be a string with a number in E.164 form').describe('E.164 with the leading plus.'),
   from: text('must be a string with the sender')
     .optional()
     .describe('An approved sender of the account; it may be left out where the account has one for OTP.'),
   brand: sized(1, brandCharsMax, notABrand)
-    .regex(oneLine, { error: notABrand })
-    .refine((value) => linkHostsOf(value).length === 0, { error: brandWithLink })
+    .superRefine((value, context) => {
+      const message = brandProblem(value);
+      if (message !== null) context.addIssue({ code: 'custom', message });
+    })
     .optional()
-    .describe('The name in the text, without a link or domain. The whole text must fit one segment with it.'),
+    .describe(
+      'The name in the text: a letter or digit at least, and no link, address, telephone number or invisible character. ' +
+        'The whole text must fit one segment with it.',
+    ),
   length: whole(otpLength.min, otpLength.max)
     .optional()
     .describe(
@@ -77,8 +85,7 @@ export const startOtpBody = z.strictObject({
     .describe('An approved OTP template of the account with a variable `code`, and `brand` where `brand` is given.'),
   client_reference: text(`must be a string of at most ${clientReferenceCharsMax} characters`)
     .max(clientReferenceCharsMax, { error: `must be a string of at most ${clientReferenceCharsMax} characters` })
-    .regex(oneLine, { error: 'must have no control characters' })
-    .refine((value) => value.isWellFormed(), { error: 'must be well-formed text' })
+    .refine(isOneLine, { error: notOneLine })
     .nullable()
     .optional()
     .describe('Yours; returned wherever the OTP or its messages are shown.'),
@@ -116,6 +123,8 @@ export const verifyOtpBody = z.strictObject({
 });
 
 export const resendOtpBody = z.strictObject(who);
+/** Its one form is an empty object: no limit counts a cancel. */
+export const cancelOtpBody = z.strictObject({});
 
 export type StartOtpBody = z.infer<typeof startOtpBody>;
 export type VerifyOtpBody = z.infer<typeof verifyOtpBody>;

@@ -1,12 +1,13 @@
-// What gates refuse, in the fields of the one-time password routes: gates know those of POST /v1/sms, whose text, variables and
-// category a client of these routes has never sent.
+// What gates refuse, in the fields of the one-time password routes: gates know those of POST /v1/sms, whose text,
+// variables and category a client of these routes has never sent.
 import type { Account, TemplateEntry } from '../../../directory/contract.ts';
 import { otpLength } from '../../../model/otp.ts';
 import { wordsOf } from '../../../model/words-and-links.ts';
 import { limits } from '../../../platform/limits.ts';
+import type { ContentHit } from '../../../policy/admission/content-rules.ts';
 import type { Refusal } from '../../../policy/contract.ts';
 import { type FieldProblem, type Problem, problemOfFields, problemOfRefusal } from '../../problem.ts';
-import type { StartOtpBody } from './otp-request.ts';
+import type { StartOtpBody } from './otp-bodies.ts';
 
 export function problemOfStart(refused: Refusal, { templates }: Account, body: StartOtpBody): Problem {
   const template = body.template_id === undefined ? undefined : templates.find(body.template_id);
@@ -65,7 +66,7 @@ function wrongWithTemplate(template: TemplateEntry, body: StartOtpBody): FieldPr
 
 type Wrong = { readonly field: string | null; readonly detail: string };
 
-function inFieldsOf(body: StartOtpBody, { field, detail, code }: Refusal): Wrong {
+function inFieldsOf(body: StartOtpBody, { field, detail, code, found }: Refusal): Wrong {
   switch (field) {
     case 'variables.brand':
       return { field: 'brand', detail };
@@ -77,7 +78,7 @@ function inFieldsOf(body: StartOtpBody, { field, detail, code }: Refusal): Wrong
       return { field: null, detail: `no one-time password is sent now: it ${detail}` };
     case 'message':
       if (code === 'template_mismatch') return { field: 'template_id', detail: needsTemplate };
-      return { field: fieldOfText(body, detail), detail };
+      return { field: fieldOfText(body, found), detail };
     default:
       return { field, detail };
   }
@@ -86,12 +87,16 @@ function inFieldsOf(body: StartOtpBody, { field, detail, code }: Refusal): Wrong
 const needsTemplate =
   'is required: this account sends one-time passwords in texts of approved templates only (GET /v1/templates)';
 
-/** The field that brought what a rule about texts has found, as its `detail` quotes it. */
-function fieldOfText({ brand, domain, template_id: templateId }: StartOtpBody, detail: string): string {
-  if (domain !== undefined && detail.startsWith(`links to ${domain},`)) return 'domain';
-  const [, quoted] = /^contains "([^"]+)"/.exec(detail) ?? [];
-  const isOfBrand = brand !== undefined && quoted !== undefined && hasWords(brand, quoted);
-  if (isOfBrand || (brand !== undefined && quoted === undefined)) return 'brand';
+/** The field that brought what a rule about texts has found; without a `hit` it is about the text as a whole. */
+function fieldOfText(body: StartOtpBody, hit: ContentHit | undefined): string {
+  const { domain, template_id: templateId } = body;
+  if (hit?.kind === 'word') {
+    const { found } = hit;
+    const field = (['brand', 'domain', 'app_hash'] as const).find((each) => hasWords(body[each] ?? '', found));
+    if (field !== undefined) return field;
+  } else if (hit !== undefined && hit.found === domain) {
+    return 'domain';
+  }
   return templateId === undefined ? 'language' : 'template_id';
 }
 
