@@ -135,8 +135,8 @@ const beforeUnderstood: readonly string[] = [
   '| headers that never end | closed without an answer |',
   '| a further request on a connection whose last one waits for its answer (pipelining) | closed without an answer |',
   '',
-  '**A request before it on the same connection that still waits for its answer may be carried out**, and its 202 never comes: the',
-  'only answer is that of the octets after it, also where a `Content-Length` is too short and they are the rest of its own body.',
+  '**A request before it on the same connection that still waits for its answer may be carried out**, and its 202 never comes: you',
+  'see only the answer to the bytes after it. With too short a `Content-Length` those are the rest of your own body.',
   'Repeat it with the same `Idempotency-Key`, as after any connection that was lost: it happens once. A proxy in front has',
   '[settings of its own](operations.md#behind-a-proxy).',
 ];
