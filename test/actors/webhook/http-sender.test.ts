@@ -150,6 +150,20 @@ test('a name that changes its address between check and connection is called at 
   expect(requests).toBe(1);
 });
 
+test('a name that only /etc/hosts has: the detail says that it is not read, and what to write for localhost', async () => {
+  const resolve: Resolve = async (name) => Promise.reject(new Error(`queryA ECONNREFUSED ${name}`));
+  const detailOf = async (url: string, sender = newSender({ resolve })) => (await send(sender, url)).detail;
+  expect(await detailOf('http://localhost:9900/')).toBe(
+    'queryA ECONNREFUSED localhost: name servers are asked, /etc/hosts is not read; write 127.0.0.1 in place of localhost',
+  );
+  expect(await detailOf('http://app:9900/')).toBe(
+    'queryA ECONNREFUSED app: name servers are asked, /etc/hosts is not read',
+  );
+  // To a client of an installation for others it says nothing of use.
+  const strict = newSender({ rules: () => ({ allowed: [] }), resolve });
+  expect(await detailOf('https://app.example.com/', strict)).toBe('queryA ECONNREFUSED app.example.com');
+});
+
 /** What a busy machine may add to a deadline. */
 const stallMs = 10_000;
 
@@ -162,7 +176,9 @@ test('a resolver that hangs ends with the time to connect', async () => {
 
 test('no server listens: connect_error; plain text where TLS is expected: tls_error', async () => {
   const url = await listenRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
-  expect(await send(newSender(), url.replace('http:', 'https:'))).toMatchObject({ error: 'tls_error' });
+  const plain = await send(newSender(), url.replace('http:', 'https:'));
+  // What OpenSSL says, without the line of its source.
+  expect([plain.error, plain.detail]).toEqual(['tls_error', expect.stringMatching(/^[a-z ]+ \(ERR_SSL_[A-Z_]+\)$/)]);
   for (const close of closers.splice(0)) await close();
   expect(await send(newSender(), url)).toMatchObject({ error: 'connect_error', status: null });
 });
