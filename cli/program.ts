@@ -13,7 +13,7 @@ export const program = new Command('heliograph')
 program
   .command('start')
   .description('install missing parts and run the system in the foreground')
-  .option('--roles <roles>', 'only these of ingress, carriers, analytics, control (default: all)')
+  .option('--roles <roles>', 'only these of ingress, carriers, webhooks, control, analytics (default: all)')
   .action(async (options: { roles?: string }) => {
     const { start } = await import('../cluster/main.ts');
     process.exit(await start(options));
