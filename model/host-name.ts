@@ -1,5 +1,5 @@
 // Names of hosts that no name server can ever resolve, although the WHATWG parser takes them: a URL with one is a typing
-// error, which is better refused at once than found by everybody who is sent there. Pure.
+// error, which is better refused at once than found by the clients and subscribers who are sent there. Pure.
 
 const labelChars = 63;
 const nameChars = 253;

@@ -105,7 +105,7 @@ async function checkedAddresses(url: URL, { rules, resolve, clock }: ConnectPart
   return addresses;
 }
 
-/** Whoever has networks of their own may have names of their own, too, and expects them of /etc/hosts. */
+/** An operator with networks of their own may have names of their own, too, and expect /etc/hosts to be read. */
 function dnsDetail(hostname: string, error: unknown, { allowed }: TargetRules): string {
   const said = messageOf(error);
   if (/(^|\.)localhost$/.test(hostname))

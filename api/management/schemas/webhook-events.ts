@@ -11,7 +11,7 @@ import {
   type WebhookEventType,
   webhookBatchType,
   webhookDisabledReasons,
-  webhookTestType,
+  type webhookTestType,
 } from '../../../model/webhook-endpoint.ts';
 import { timeSchema } from './common.ts';
 

@@ -150,20 +150,6 @@ test('a name that changes its address between check and connection is called at 
   expect(requests).toBe(1);
 });
 
-test('a name that only /etc/hosts has: the detail says that it is not read, and what to write for localhost', async () => {
-  const resolve: Resolve = async (name) => Promise.reject(new Error(`queryA ECONNREFUSED ${name}`));
-  const detailOf = async (url: string, sender = newSender({ resolve })) => (await send(sender, url)).detail;
-  expect(await detailOf('http://localhost:9900/')).toBe(
-    'queryA ECONNREFUSED localhost: name servers are asked, /etc/hosts is not read; write 127.0.0.1 in place of localhost',
-  );
-  expect(await detailOf('http://app:9900/')).toBe(
-    'queryA ECONNREFUSED app: name servers are asked, /etc/hosts is not read',
-  );
-  // To a client of an installation for others it says nothing of use.
-  const strict = newSender({ rules: () => ({ allowed: [] }), resolve });
-  expect(await detailOf('https://app.example.com/', strict)).toBe('queryA ECONNREFUSED app.example.com');
-});
-
 /** What a busy machine may add to a deadline. */
 const stallMs = 10_000;
 
