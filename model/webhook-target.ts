@@ -50,7 +50,8 @@ export function mayConnect(ip: IpAddress, { allowed }: TargetRules): boolean {
 const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan', '.onion', '.test', '.example'];
 
 // oxlint-disable-next-line no-control-regex -- the pattern matches control characters on purpose
-const controls = /[\u0000-\u001f\u007f-\u009f]/;
+export const controls = /[\u0000-\u001f\u007f-\u009f]/;
+export const withControls = 'must not contain control characters, such as a line feed';
 
 /** As it is stored and sent: a letter of Bengali has nine characters there. */
 const tooLong = `must have at most ${webhookLimits.urlCharsMax} characters, percent-encoded`;
@@ -64,7 +65,7 @@ const tooLong = `must have at most ${webhookLimits.urlCharsMax} characters, perc
 export function targetProblem(text: string, rules: TargetRules): string | null {
   if (text.length > webhookLimits.urlCharsMax) return tooLong;
   // The parser would leave some of them out, and escape others.
-  if (controls.test(text)) return 'must not contain control characters, such as a line feed';
+  if (controls.test(text)) return withControls;
   if (!URL.canParse(text)) return 'must be a URL such as https://example.com/webhooks';
   const url = new URL(text);
   if (url.href.length > webhookLimits.urlCharsMax) return tooLong;
