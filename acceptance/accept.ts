@@ -18,7 +18,7 @@ import { limits } from '../platform/limits.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import type { Capacity } from './capacity.ts';
 import { mayMissWindow } from './idempotency/accepted-before.ts';
-import { type LinkParts, issueLinks } from './link-issuer.ts';
+import { type LinkParts, type MessageWithLinks, issueLinks } from './link-issuer.ts';
 import { type AcceptanceRefusal, refusal, refusalOfFailure } from './refusal.ts';
 import type { AccountId, MessageId } from '../model/ids.ts';
 import type { Admitted, SmsRequest } from '../policy/contract.ts';
@@ -45,11 +45,8 @@ export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) 
 
 export type TrackParts = AcceptParts & LinkParts;
 
-type Tracked = {
-  /** Its text has a placeholder for each of `links`. */
-  readonly message: Message;
-  /** The targets of its short links, in order (policy's Admitted); empty: it is accepted at once. */
-  readonly links: readonly string[];
+/** Without `links` (policy's Admitted) the message is accepted at once. */
+type Tracked = MessageWithLinks & {
   readonly use: Use;
   readonly again?: boolean;
 };
@@ -57,11 +54,11 @@ type Tracked = {
 /** As acceptMessage, for a message whose links may be tracked. */
 export function acceptTracked(
   parts: TrackParts,
-  { message, links, use, again = false }: Tracked,
+  { message, links, fieldOf, use, again = false }: Tracked,
   done: AcceptDone,
 ): void {
   if (links.length === 0) return acceptMessage(parts, message, use, done, again);
-  issueLinks(parts, message, links, (issued) =>
+  issueLinks(parts, { message, links, fieldOf }, (issued) =>
     'refused' in issued ? done(issued.refused, false) : acceptMessage(parts, issued.message, use, done, again),
   );
 }

@@ -7,7 +7,8 @@
 import type { Publisher, PublishResult } from '../cluster/bus/publisher.ts';
 import { issuedLinksSubject, linkSeriesSubject } from '../cluster/bus/subjects.ts';
 import type { LinkDirectory } from '../directory/links.ts';
-import type { AccountId } from '../model/ids.ts';
+import type { AccountId, LinkId } from '../model/ids.ts';
+import { plainSpelling } from '../model/link-spelling.ts';
 import type { CodePlace, LinkCodes } from '../model/link-code.ts';
 import type { Message } from '../model/message.ts';
 import { encodeIssued, type IssuedLinks } from '../model/records/click-record.ts';
@@ -21,7 +22,7 @@ import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import { type Random, systemRandom } from '../platform/random.ts';
 import { metrics } from '../platform/telemetry.ts';
-import { redirectBase, withCodes } from '../policy/admission/tracked-links.ts';
+import { redirectBase, shown, withCodes } from '../policy/admission/tracked-links.ts';
 import type { LinkRules } from '../policy/contract.ts';
 import { type AcceptanceRefusal, refusal, refusalOfFailure } from './refusal.ts';
 
@@ -42,6 +43,8 @@ type Wanted = { readonly validUntilMs: number; readonly done: IssueDone };
 /** The codes of one link that this thread may give out. */
 type Run = {
   readonly target: LinkTarget;
+  /** That of its plain spelling. */
+  readonly plainId: LinkId;
   series: number;
   next: number;
   size: number;
@@ -69,7 +72,8 @@ export class LinkIssuer {
   /** A code for a message that goes out at `sentAtMs`. May call `done` before it returns. */
   issue(link: { accountId: AccountId; livemode: boolean; url: string }, sentAtMs: number, done: IssueDone): void {
     const run = this.#runOf(link.accountId, link.livemode, link.url);
-    if (this.#parts.directory.links.isDisabled(run.target.linkId)) return done({ refused: disabled });
+    for (const id of [run.target.linkId, run.plainId])
+      if (this.#parts.directory.links.isDisabled(id)) return done({ refused: disabled(run.target.url, id) });
     const validUntilMs = sentAtMs + this.#parts.linkDays * dayMs;
     if (run.next < run.size && run.expiresAtMs >= validUntilMs) return done(codeOf(run));
     run.waiting.push({ validUntilMs, done });
@@ -81,7 +85,8 @@ export class LinkIssuer {
     const known = this.#runs.get(key);
     if (known !== undefined) return known;
     const target = linkTarget(accountId, livemode, url);
-    const run: Run = { target, series: 0, next: 0, size: 0, expiresAtMs: 0, waiting: [], isCreating: false };
+    const { linkId: plainId } = linkTarget(accountId, livemode, plainSpelling(url));
+    const run: Run = { target, plainId, series: 0, next: 0, size: 0, expiresAtMs: 0, waiting: [], isCreating: false };
     if (this.#runs.size >= runsHeldMax) this.#forgetOldest();
     this.#runs.set(key, run);
     return run;
@@ -180,7 +185,17 @@ function codeOf(run: Run): IssuedCode {
 
 const unavailable = refusal('overloaded', 'the codes of its links could not be made', 1);
 const linksFull = refusal('queue_full', 'no more links can be tracked', 60);
-const disabled = refusal('link_disabled', 'a link of this message is disabled (GET /v1/links): leave it out');
+
+function disabled(url: string, linkId: LinkId): AcceptanceRefusal {
+  const detail = `links to ${shown(url)}, which is disabled (GET /v1/links/${linkId}): leave it out`;
+  return refusal('link_disabled', detail);
+}
+
+export type MessageWithLinks = {
+  readonly message: Message;
+  readonly links: readonly string[];
+  readonly fieldOf: (link: string) => string | null;
+};
 
 export type LinkParts = {
   readonly publisher: Publisher;
@@ -188,16 +203,15 @@ export type LinkParts = {
 };
 
 /**
- * `message`: its text has a placeholder for each of `links`, their targets in order. Calls `done` with the message whose
- * text has the short links, once the record of whose they are is durable.
+ * `message`: its text has a placeholder for each of `links`, their targets in order; `fieldOf`: what of the request has
+ * one. Calls `done` with the message whose text has the short links, once the record of whose they are is durable.
  */
 export function issueLinks(
   parts: LinkParts,
-  message: Message,
-  links: readonly string[],
+  { message, links, fieldOf }: MessageWithLinks,
   done: (issued: { readonly message: Message } | { readonly refused: AcceptanceRefusal }) => void,
 ): void {
-  issueAll(parts.links.issuer, message, links, (issued) => {
+  issueAll(parts.links.issuer, { message, links, fieldOf }, (issued) => {
     if ('refused' in issued) return done(issued);
     const { codes } = issued;
     const places = codes.map(({ series, index }) => `${series}.${index}`).join('-');
@@ -216,8 +230,7 @@ type Issued = { readonly codes: readonly IssuedCode[] } | { readonly refused: Ac
 
 function issueAll(
   issuer: LinkIssuer,
-  { accountId, livemode, acceptedAtMs, scheduledAtMs }: Message,
-  links: readonly string[],
+  { message: { accountId, livemode, acceptedAtMs, scheduledAtMs }, links, fieldOf }: MessageWithLinks,
   done: (issued: Issued) => void,
 ): void {
   const codes = new Array<IssuedCode>(links.length);
@@ -225,12 +238,17 @@ function issueAll(
   let refused: AcceptanceRefusal | null = null;
   for (const [at, url] of links.entries()) {
     issuer.issue({ accountId, livemode, url }, scheduledAtMs ?? acceptedAtMs, (result) => {
-      if ('refused' in result) refused ??= result.refused;
+      if ('refused' in result) refused ??= withField(result.refused, fieldOf(url));
       else codes[at] = result;
       left -= 1;
       if (left === 0) done(refused === null ? { codes } : { refused });
     });
   }
+}
+
+/** Only of a disabled link it is the message that must change. */
+function withField(refused: AcceptanceRefusal, field: string | null): AcceptanceRefusal {
+  return refused.code === 'link_disabled' && field !== null ? { ...refused, field } : refused;
 }
 
 function withLinks({ links }: LinkParts, message: Message, issued: readonly IssuedCode[]): Message {

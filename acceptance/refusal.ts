@@ -26,6 +26,8 @@ export type AcceptanceRefusal = {
   readonly detail: string;
   /** Seconds to wait before another try; null when the request itself must change. */
   readonly retryAfterS: number | null;
+  /** What must change, where it is one field of the request. */
+  readonly field?: string;
   /** The queue did not answer: the message may have been accepted all the same. */
   readonly mayBeAccepted?: true;
 };

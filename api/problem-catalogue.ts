@@ -94,7 +94,9 @@ export const problemCatalogue = {
   link_not_trackable: client(422, 'A link cannot be tracked').fix(
     'Write the link as `detail` says, or leave `track_clicks` out.',
   ),
-  link_disabled: client(422, 'A link is disabled').fix('The link named by `GET /v1/links` was disabled: leave it out.'),
+  link_disabled: client(422, 'A link is disabled').fix(
+    '`detail` names the link, `errors` the field that has it: leave it out, or enable it (`POST /v1/links/{id}/enable`).',
+  ),
   recipient_opted_out: client(422, 'The recipient must not be sent to').fix(
     'Remove the number from your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
   ),

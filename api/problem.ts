@@ -33,9 +33,12 @@ export function problem(status: number, code: ProblemCode, detail: string, retry
 }
 
 /** A refusal with the status from the catalogue. A problem stays as it is. */
-export function problemOf(refused: Pick<Problem, 'code' | 'detail' | 'retryAfterS'> | Problem): Problem {
+export function problemOf(
+  refused: (Pick<Problem, 'code' | 'detail' | 'retryAfterS'> & { readonly field?: string }) | Problem,
+): Problem {
   if ('status' in refused) return refused;
-  const { code, detail, retryAfterS } = refused;
+  const { code, detail, retryAfterS, field } = refused;
+  if (field !== undefined) return wrongField(field, detail, code);
   return problem(problemCatalogue[code].status, code, detail, retryAfterS);
 }
 

@@ -1,16 +1,17 @@
 // `listen`: prints the events of an account's test messages as they happen and, if asked to, forwards each to a URL on
-// the developer's machine, signed as a webhook is. Nothing is tried again: what a URL answers is printed. It runs until
-// it is stopped, through restarts of the system.
-import { signedHeaders, signingKeys } from '../actors/webhook/send/signature.ts';
+// the developer's machine (listen-forward.ts). Standard output has events and nothing else, so that a program can read
+// it; what is said about them, the secret too, goes to standard error. It runs until it is stopped, through restarts of
+// the system.
 import { loadSettings } from '../config/settings.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
 import { apiKeyForm, splitApiKey } from '../model/api-key.ts';
 import { printable, printableJson } from '../model/plain-text.ts';
-import { webhookEventTypes } from '../model/webhook-endpoint.ts';
+import { type WebhookEventType, webhookEventTypes, webhookTypesOfEndpoints } from '../model/webhook-endpoint.ts';
 import { newWebhookSecret, webhookSecretPrefix } from '../model/webhook-secrets.ts';
 import { systemClock } from '../platform/clock.ts';
-import { SetupError, messageOf } from '../platform/errors.ts';
+import { SetupError } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
+import { type Answer, EventForwarder, type HeardEvent, whyNoAnswer } from './listen-forward.ts';
 import { someOf } from './options.ts';
 
 export type ListenOptions = {
@@ -22,25 +23,26 @@ export type ListenOptions = {
   readonly json?: boolean;
 };
 
-type Event = { readonly id: string; readonly type: string; readonly timestamp: string; readonly data: EventData };
-type EventData = { readonly id?: unknown; readonly to?: unknown; readonly error?: unknown };
-type Page = { readonly data: readonly Event[]; readonly cursor: string; readonly missed: boolean };
+type Page = { readonly data: readonly HeardEvent[]; readonly cursor: string; readonly missed: boolean };
 
 const { waitSecondsMax } = limits.webhooks.listen;
 const requestMs = (waitSecondsMax + 10) * 1_000;
-const forwardMs = 15_000;
 const againMs = 1_000;
+
+/** What is about endpoints is sent to endpoints only, and the guard against fraud is asked nothing under test keys. */
+const neverHeard: readonly WebhookEventType[] = [...webhookTypesOfEndpoints, 'otp.blocked'];
+const typesHeard = webhookEventTypes.filter((type) => !neverHeard.includes(type));
 
 /** Rejects with a SetupError when the key or the URL cannot be right; otherwise it never ends. */
 export async function listen(options: ListenOptions): Promise<never> {
   const settings = loadSettings();
-  const api = urlOf('--api', options.api ?? `http://127.0.0.1:${settings.httpPort}`);
+  const api = apiOf(options.api ?? `http://127.0.0.1:${settings.httpPort}`);
   const key = testKeyOf(options.key, settings.dataDir);
-  const target = options.forwardTo === undefined ? null : urlOf('--forward-to', options.forwardTo);
-  const { events } = options;
-  const wanted = events === undefined ? null : new Set<string>(someOf('--events', events, webhookEventTypes));
+  const target = options.forwardTo === undefined ? null : targetOf(options.forwardTo);
+  const wanted = options.events === undefined ? null : new Set<string>(typesOf(options.events));
   const secret = secretOf(options.secret);
-  const isJson = options.json === true;
+  const show = options.json === true ? showJson : showLine;
+  const forwarder = target === null ? null : new EventForwarder({ target, secret, ...show });
   let cursor: string | null = null;
   let isAway = false;
   for (;;) {
@@ -53,28 +55,57 @@ export async function listen(options: ListenOptions): Promise<never> {
     }
     if (isAway) say('  the API answers again');
     isAway = false;
-    if (cursor === null && !isJson) introduce(target, secret);
+    if (cursor === null) introduce(target, secret);
     if (page.missed) say('! events were missed: this machine was away for too long, or the system was');
     ({ cursor } = page);
     for (const event of page.data) {
       if (wanted !== null && !wanted.has(event.type)) continue;
-      const answer = target === null ? null : await forward(target, event, secret);
-      if (isJson) process.stdout.write(`${printableJson(JSON.stringify({ ...event, forwarded: answer }))}\n`);
-      else process.stdout.write(`${printable(lineOf(event, answer))}\n`);
+      if (forwarder === null) show.answered(event, null);
+      else await forward(forwarder, event);
     }
   }
 }
 
-function introduce(target: URL | null, secret: string): void {
-  const lines = [
-    target === null ? 'Events of test messages:' : `Events of test messages, forwarded to ${target.href}`,
-    ...(target === null ? [] : [`Signed with ${secret}`]),
-  ];
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`);
+async function forward(forwarder: EventForwarder, event: HeardEvent): Promise<void> {
+  if (forwarder.isFull) say('! too many events wait for an answer of the URL: the next one follows when one has it');
+  await forwarder.room();
+  forwarder.forward(event);
 }
 
-/** Standard output is for events. */
-const say = (line: string) => process.stderr.write(`${printable(line)}\n`);
+function introduce(target: URL | null, secret: string): void {
+  if (target === null) return say('Events of test messages:');
+  say(`Events of test messages, forwarded to ${target.href}`);
+  say(`Signed with ${secret}`);
+}
+
+function say(line: string): void {
+  process.stderr.write(`${printable(line)}\n`);
+}
+
+/** An event that waits for its answer is printed, and once more with the answer. */
+const showLine = {
+  waits: (event: HeardEvent) => printLine(event, '→ no answer yet'),
+  answered: (event: HeardEvent, answer: Answer | null) =>
+    printLine(event, answer === null ? '' : `→ ${answer.status ?? answer.error} (${answer.latency_ms} ms)`),
+};
+
+/** Each event is one object, so it is printed when all of it is known. */
+const showJson = {
+  waits: () => {},
+  answered: (event: HeardEvent, forwarded: Answer | null) =>
+    void process.stdout.write(`${printableJson(JSON.stringify({ ...event, forwarded }))}\n`),
+};
+
+/** `19:04:11Z  sms.delivered    sms_01K3…  +880…  → 200 (12 ms)` */
+function printLine({ type, timestamp, data }: HeardEvent, said: string): void {
+  // Of a message that came in `to` is the account's own number.
+  const subscriber = data['direction'] === 'inbound' ? data['from'] : (data['to'] ?? data['number']);
+  const why = data['error'] ?? data['reason'] ?? data['class'];
+  const about = [data['id'], subscriber, why, data['url'], data['sms_id'] ?? data['received_id']];
+  const words = [`${timestamp.slice(11, 19)}Z`, type.padEnd(16), ...about, said];
+  const shown = words.filter((word) => typeof word === 'string' && word !== '').join('  ');
+  process.stdout.write(`${printable(shown)}\n`);
+}
 
 async function nextPage(api: URL, key: string, cursor: string | null): Promise<Page | { readonly away: string }> {
   const url = new URL('/v1/events', api);
@@ -90,53 +121,35 @@ async function nextPage(api: URL, key: string, cursor: string | null): Promise<P
     return { away: body.detail ?? String(response.status) };
   } catch (error) {
     if (error instanceof SetupError) throw error;
-    return { away: causeOf(error) };
+    return { away: whyNoAnswer(error, requestMs) };
   }
 }
 
-/** What the URL answered, and how fast; null for `status`: it did not. */
-type Answer = { readonly status: number | null; readonly error: string | null; readonly latency_ms: number };
-
-async function forward(target: URL, { id, type, timestamp, data }: Event, secret: string): Promise<Answer> {
-  const body = JSON.stringify({ type, timestamp, data });
-  const beganMs = systemClock.monotonicMs();
-  const answered = (status: number | null, error: string | null): Answer => {
-    return { status, error, latency_ms: Math.round(systemClock.monotonicMs() - beganMs) };
-  };
-  try {
-    const signed = signedHeaders(id, Math.floor(systemClock.nowMs() / 1_000), body, signingKeys([secret]));
-    const response = await fetch(target, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', 'user-agent': 'Heliograph listen', ...signed },
-      // As with webhooks.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(forwardMs),
-    });
-    await response.body?.cancel();
-    return answered(response.status, null);
-  } catch (error) {
-    return answered(null, causeOf(error));
-  }
+function apiOf(text: string): URL {
+  const url = webUrl(text);
+  if (url !== null && `${url.pathname}${url.search}${url.hash}` === '/' && url.username + url.password === '')
+    return url;
+  throw new SetupError(
+    `--api: found "${text}", expected the address of an API without a path, such as https://sms.example.com`,
+  );
 }
 
-/** fetch hides the reason in the cause. */
-function causeOf(error: unknown): string {
-  const { cause } = error as { readonly cause?: unknown };
-  return messageOf(cause ?? error);
+function targetOf(text: string): URL {
+  const url = webUrl(text);
+  if (url !== null) return url;
+  throw new SetupError(`--forward-to: found "${text}", expected a URL such as http://localhost:3000/webhooks`);
 }
 
-/** `19:04:11  sms.delivered    sms_01K3…  +880…  → 200 (12 ms)` */
-function lineOf({ type, timestamp, data }: Event, answer: Answer | null): string {
-  const said = answer === null ? '' : `→ ${answer.status ?? answer.error} (${answer.latency_ms} ms)`;
-  const words = [timestamp.slice(11, 19), type.padEnd(16), data.id, data.to, data.error, said];
-  return words.filter((word) => typeof word === 'string' && word !== '').join('  ');
+function webUrl(text: string): URL | null {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : null;
 }
 
-function urlOf(option: string, text: string): URL {
-  const isWeb = URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-  if (!isWeb) throw new SetupError(`${option}: found "${text}", expected a URL such as http://localhost:3000/webhooks`);
-  return new URL(text);
+function typesOf(text: string): readonly WebhookEventType[] {
+  const never = text.split(',').find((each) => neverHeard.some((type) => type === each.trim()));
+  if (never === undefined) return someOf('--events', text, typesHeard);
+  throw new SetupError(
+    `--events: ${never.trim()} is no event of test messages, expected some of ${typesHeard.join(', ')}`,
+  );
 }
 
 function testKeyOf(given: string | undefined, dataDir: string): string {

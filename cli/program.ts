@@ -13,7 +13,7 @@ export const program = new Command('heliograph')
 program
   .command('start')
   .description('install missing parts and run the system in the foreground')
-  .option('--roles <roles>', 'only these of ingress, carriers, analytics, control (default: all)')
+  .option('--roles <roles>', 'only these of ingress, carriers, webhooks, control, analytics (default: all)')
   .action(async (options: { roles?: string }) => {
     const { start } = await import('../cluster/main.ts');
     process.exit(await start(options));
@@ -36,9 +36,9 @@ program
   .option('--forward-to <url>', 'send each one there, signed as a webhook, such as http://localhost:3000/webhooks')
   .option('--events <types>', 'only these, such as sms.delivered,sms.received (default: all)')
   .option('--key <key>', 'a test key (default: HELIOGRAPH_API_KEY, or the test key of the demo account)')
-  .option('--api <url>', 'where the API is (default: on this machine)')
-  .option('--secret <secret>', 'sign with this one (default: a new one, which is printed)')
-  .option('--json', 'print one JSON object for each event')
+  .option('--api <url>', 'where the API is, without a path (default: on this machine)')
+  .option('--secret <secret>', 'sign with this one (default: a new one, printed to standard error)')
+  .option('--json', 'print one JSON object for each event, with the answer of the URL in `forwarded`')
   .action(async (options: ListenOptions) => {
     process.once('SIGINT', () => process.exit(0)).once('SIGTERM', () => process.exit(0));
     await (await import('./listen.ts')).listen(options);

@@ -37,7 +37,7 @@ export const eachOf = <Name extends string, T extends z.ZodType>(names: readonly
 /** true, false or a map. Of a map its own problems are reported. */
 export const switchOr = <T extends z.ZodType>(map: T, error: string) =>
   z.union([z.boolean(), map], {
-    error: (issue) => (typeof issue.input === 'object' && issue.input !== null ? undefined : error),
+    error: ({ input }) => (typeof input === 'object' && input !== null && !Array.isArray(input) ? undefined : error),
   });
 /** `calling_code` in the file is `callingCode` in the result. */
 export const mapOf = <T extends z.ZodRawShape>(shape: T) => rawMapOf(shape).transform(camelFields);

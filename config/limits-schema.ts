@@ -18,11 +18,12 @@ const shareKeys = {
 };
 const shareOf = (name: BoundName) =>
   rawMapOf(shareKeys)
-    .superRefine((file, context) => {
-      const wrong = shareProblem(withDefaults(name, file));
+    .transform((file, context) => {
+      const share = withDefaults(name, file);
+      const wrong = shareProblem(share);
       if (wrong !== null) context.addIssue({ code: 'custom', message: wrong });
+      return share;
     })
-    .transform((file) => withDefaults(name, file))
     .prefault({});
 
 function withDefaults(name: BoundName, file: { readonly [Key in keyof typeof shareKeys]?: number }): Share {

@@ -27,7 +27,7 @@ import {
 } from './fields.ts';
 import { sandboxCarrierName } from './sandbox.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
-import { parseNetwork } from '../platform/ip-address.ts';
+import { networkIntended, parseNetwork } from '../platform/ip-address.ts';
 import { domainOf, wordsOf } from '../model/words-and-links.ts';
 
 /** Parsed YAML → Configuration, with `sandbox` among the carriers. */
@@ -134,9 +134,12 @@ const { networksMax } = limits.access;
 const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 
 const network = textThat(
-  (text) => parseNetwork(text) !== null,
+  (text) => parseNetwork(text) !== null || networkIntended(text) !== null,
   'a network such as 10.0.0.0/8 or 2001:db8::/32, or one address',
-);
+).superRefine((text, context) => {
+  const intended = networkIntended(text);
+  if (intended !== null) context.addIssue(`${intended}: it has bits set behind its prefix`);
+});
 const phrase = textThat((text) => {
   if (text.length > wordCharsMax) return false;
   const words = wordsOf(text);

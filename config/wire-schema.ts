@@ -20,16 +20,18 @@ const forms: Readonly<Record<TlvType, { fits: (text: string) => boolean; expecte
   hex: { fits: (text) => /^([0-9a-fA-F]{2}){0,255}$/.test(text), expected: 'pairs of hexadecimal digits' },
 };
 
+const tlvValueExpected = { error: 'text or a whole number' };
 const tlv = rawMapOf({
   tag: whole(0, 0xffff),
   type: oneOf(tlvTypes).default('string'),
-  value: z.union([z.string(), z.int().min(0)], { error: 'text or a whole number' }).optional(),
+  value: z.union([z.string(), z.int(tlvValueExpected).min(0, tlvValueExpected)], tlvValueExpected).optional(),
   from: oneOf(tlvSources).optional(),
-}).superRefine((each, context) => {
+}).transform((each, context) => {
   const { type, value, from } = each;
   const add = (message: string, path: string[]) => context.addIssue({ code: 'custom', message, path });
   if ((value === undefined) === (from === undefined)) add('either value or from', []);
   else if (value !== undefined && !forms[type].fits(String(value))) add(forms[type].expected, ['value']);
+  return each;
 });
 
 const byCategory = <T extends z.ZodType>(value: T) => ({ otp: value, transactional: value, promotional: value });

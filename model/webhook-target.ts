@@ -1,6 +1,7 @@
 // Where a webhook may be sent: rules for the URL as text and for every address that its name leads to, so that nobody
 // makes Heliograph call machines inside of the operator's network (server-side request forgery). Pure: the sender
 // (actors/webhook/send/) resolves and connects by these rules, the management API refuses a URL by them.
+import { hostNameProblem } from './host-name.ts';
 import { type IpAddress, type Network, isInAny, parseIp, parseNetworks } from '../platform/ip-address.ts';
 import { webhookLimits } from '../platform/limits-webhooks.ts';
 
@@ -45,8 +46,12 @@ export function mayConnect(ip: IpAddress, { allowed }: TargetRules): boolean {
   return isInAny(ip, globalUnicast) && !isInAny(ip, refusedV6);
 }
 
-/** Names that lead into a network of one's own by convention (RFC 6762, RFC 6761, RFC 8375, ICANN's .internal). */
-const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan', '.onion'];
+/** Names of networks of one's own, and of examples: not in the public DNS (RFC 6762, RFC 6761, RFC 8375, ICANN's .internal). */
+const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan', '.onion', '.test', '.example'];
+
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters on purpose
+export const controls = /[\u0000-\u001f\u007f-\u009f]/;
+export const withControls = 'must not contain control characters, such as a line feed';
 
 /** As it is stored and sent: a letter of Bengali has nine characters there. */
 const tooLong = `must have at most ${webhookLimits.urlCharsMax} characters, percent-encoded`;
@@ -59,6 +64,8 @@ const tooLong = `must have at most ${webhookLimits.urlCharsMax} characters, perc
  */
 export function targetProblem(text: string, rules: TargetRules): string | null {
   if (text.length > webhookLimits.urlCharsMax) return tooLong;
+  // The parser would leave some of them out, and escape others.
+  if (controls.test(text)) return withControls;
   if (!URL.canParse(text)) return 'must be a URL such as https://example.com/webhooks';
   const url = new URL(text);
   if (url.href.length > webhookLimits.urlCharsMax) return tooLong;
@@ -68,9 +75,11 @@ export function targetProblem(text: string, rules: TargetRules): string | null {
   if (port < 1_024 && port !== 80 && port !== 443) return 'must have the port 80, 443 or one from 1024';
   const ip = addressIn(url);
   if (ip !== null) return mayConnect(ip, rules) ? null : notPublic;
+  const { hostname } = url;
+  const wrongName = hostNameProblem(hostname);
+  if (wrongName !== null) return `must have a host name ${wrongName}`;
   // An operator who allows networks of their own has names of their own in them.
   if (rules.allowed.length > 0) return null;
-  const { hostname } = url;
   if (hostname.endsWith('.')) return 'must have a host name without a dot at its end';
   if (!hostname.includes('.') || privateNames.some((end) => hostname.endsWith(end))) return noPublicName;
   return null;

@@ -42,14 +42,25 @@ export function parseNetworks(texts: readonly string[]): readonly Network[] {
 
 /** Why the text is not a network, as a sentence; null when it is one. */
 export function networkProblem(text: string): string | null {
+  if (readNetwork(text) === null) return 'expected a network such as 203.0.113.0/24 or 2001:db8::/32, or one address';
+  const intended = networkIntended(text);
+  return intended === null ? null : `${text} has bits behind its prefix: expected ${intended}`;
+}
+
+/**
+ * Bits set behind the prefix are a typing error that would allow more addresses than intended. Null: there are none.
+ * ```ts
+ * networkIntended('127.0.0.1/8'); // '127.0.0.0/8, or 127.0.0.1 alone'
+ * ```
+ */
+export function networkIntended(text: string): string | null {
   const network = readNetwork(text);
-  if (network === null) return 'expected a network such as 203.0.113.0/24 or 2001:db8::/32, or one address';
-  // Bits set behind the prefix are a typing error that would allow more addresses than intended.
+  if (network === null) return null;
   const { address, prefixBits } = network;
   const intended = address.map((octet, at) => octet & octetMask(prefixBits - at * 8));
   if (address.every((octet, at) => octet === intended[at])) return null;
   const [base, prefix] = text.split('/');
-  return `${text} has bits behind its prefix: expected ${formatIp(intended)}/${prefix}, or ${base} alone`;
+  return `${formatIp(intended)}/${prefix}, or ${base} alone`;
 }
 
 function readNetwork(text: string): Network | null {

@@ -59,6 +59,8 @@ const chdbArguments = [
   '--primary_index_cache_size=67108864',
   '--query_condition_cache_size=16777216',
   '--background_pool_size=1',
+  // A cgroup has the memory of all our processes; and where there is none to read, chDB prints a stack trace to say so.
+  '--memory_worker_use_cgroup=0',
 ];
 
 /** chDB: bound parameters of concurrent queries can overwrite each other and abort the process. */

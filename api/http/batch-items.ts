@@ -13,12 +13,13 @@ import {
 } from '../../acceptance/idempotency/accepted-before.ts';
 import type { Claim } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
+import type { MessageWithLinks } from '../../acceptance/link-issuer.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import type { MessageId } from '../../model/ids.ts';
-import type { Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/gates.ts';
+import { sourceOf } from '../../policy/admission/tracked-links.ts';
 import { type Problem, problem, problemOf, problemOfRefusal, wrongField } from '../problem.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Slices } from './slice-turns.ts';
@@ -78,7 +79,7 @@ export async function sendItems(
       results[index] = refusedItem(judged.problem);
       continue;
     }
-    const { message, links } = judged;
+    const { message, links, fieldOf } = judged;
     isOtp = message.category === 'otp';
     while (flight.count >= inFlightMax) await flight.landing();
     while (parts.capacity.mustWait(message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
@@ -95,7 +96,7 @@ export async function sendItems(
     };
     slices.tookMessage();
     const again = claim !== null && maybeForgotten(claim, before, clock.nowMs());
-    acceptTracked(parts, { message, links, use: 'ordinary', again }, done);
+    acceptTracked(parts, { message, links, fieldOf, use: 'ordinary', again }, done);
   }
   while (flight.count > 0) await flight.landing();
   if (slices.isOver) await slices.next();
@@ -126,7 +127,7 @@ function judge(
   principal: Principal,
   item: unknown,
   { index, idOf, acceptedAtMs }: { index: number; idOf: BatchIdentity['idOf']; acceptedAtMs: number },
-): { readonly message: Message; readonly links: readonly string[] } | { readonly problem: Problem } {
+): MessageWithLinks | { readonly problem: Problem } {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     const detail = `must be an object with the fields of POST /v1/sms, found ${kindOf(item)}`;
     return { problem: wrongField(`messages[${index}]`, detail) };
@@ -142,7 +143,8 @@ function judge(
     return { problem: problemOfRefusal(admitted) };
   }
   const identity = { messageId: idOf(index), acceptedAtMs };
-  return { message: buildMessage(principal, parsed.request, admitted, identity), links: admitted.links };
+  const message = buildMessage(principal, parsed.request, admitted, identity);
+  return { message, links: admitted.links, fieldOf: sourceOf(parsed.request) };
 }
 
 /** For each item its first result, if an earlier try under the same key has published it; else what is known of that. */

@@ -15,6 +15,7 @@ import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import type { Admit } from '../../policy/admission/gates.ts';
+import { sourceOf } from '../../policy/admission/tracked-links.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
@@ -140,7 +141,8 @@ function acceptPlain(sending: SendSms): StepResult {
   const { links } = found(sending.admitted);
   const message = messageOf(sending, sending.automaticId ?? newMessageId(nowMs), nowMs);
   const beganAtMs = parts.clock.monotonicMs();
-  acceptTracked(parts, { message, links, use: 'urgent' }, (refused) => {
+  const fieldOf = sourceOf(found(sending.request));
+  acceptTracked(parts, { message, links, fieldOf, use: 'urgent' }, (refused) => {
     parts.answerThrown(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
       if (isOtpForNow(message) && links.length === 0) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
@@ -174,8 +176,9 @@ async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult
   if (known === 'unclear') return { refusal: firstTryUnclear, isPublished: 'unknown' };
   if (known === 'yes') return accepted();
   const again = maybeForgotten(claim, known, clock.nowMs());
+  const fieldOf = sourceOf(found(sending.request));
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptTracked(parts, { message, links, use: 'urgent', again }, resolve),
+    acceptTracked(parts, { message, links, fieldOf, use: 'urgent', again }, resolve),
   );
   if (refused === null) {
     countAccepted(message.category, message.carrier, sending.exchange.elapsedMs);

@@ -1,6 +1,8 @@
-// The OpenAPI document of all routes of this version, made from the endpoints. Built once.
+// The OpenAPI document of all routes of this version, made from the endpoints, and of what is sent to webhook endpoints.
+// Built once.
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { type Endpoint, describeEndpoint } from './endpoint.ts';
+import { webhookBodies, webhookHeaders } from './schemas/webhook-events.ts';
 
 export function openApiDocument(endpoints: readonly Endpoint[], version: string): object {
   const app = new OpenAPIHono();
@@ -10,6 +12,19 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
     description: 'An API key: `hk_live_…`, or `hk_test_…` for the sandbox.',
   });
   for (const endpoint of endpoints) describeEndpoint(app, endpoint);
+  for (const [type, schema] of webhookBodies) {
+    app.openAPIRegistry.registerWebhook({
+      method: 'post',
+      path: type,
+      tags: ['Webhooks'],
+      summary: `\`${type}\`, sent to a webhook endpoint`,
+      operationId: `webhook_${type.replace('.', '_')}`,
+      request: { headers: webhookHeaders, body: { required: true, content: { 'application/json': { schema } } } },
+      responses: {
+        '2XX': { description: 'It is taken. Every other answer is a failure, and the event is sent again.' },
+      },
+    });
+  }
   return app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {

@@ -5,6 +5,7 @@
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 import type { Category, MessageCallback } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
+import { controls, withControls } from '../../model/webhook-target.ts';
 import { webhookLimits } from '../../platform/limits-webhooks.ts';
 
 const scopeNeeded = 'sms:send';
@@ -60,6 +61,7 @@ export function callbackGate(
   { account, livemode }: Principal,
   callbackUrl: string,
 ): { readonly ok: true; readonly callback: MessageCallback } | Refusal {
+  if (controls.test(callbackUrl)) return wrongCallback(withControls);
   if (!URL.canParse(callbackUrl)) return wrongCallback('must be a URL such as https://example.com/sms-events');
   const { origin, username, password, hash, href } = new URL(callbackUrl);
   if (username !== '' || password !== '') return wrongCallback('must not contain a user name or password');

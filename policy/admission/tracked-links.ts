@@ -3,6 +3,7 @@
 // decided here, because a redirect must not lead where a person would not go: no credentials, no IP addresses, no names
 // without a domain, no redirects of our own. Reads the text once. Pure.
 import { codePlaceholder } from '../../model/link-code.ts';
+import { hostNameProblem } from '../../model/host-name.ts';
 import { limits } from '../../platform/limits.ts';
 import type { LinkRules, Refusal, SmsRequest } from '../contract.ts';
 
@@ -21,7 +22,7 @@ const sourceCharsMax = textUnitsMax + perMessageMax * urlCharsMax;
 
 /** Everything up to a blank, a quote or a bracket that no URL contains unescaped, or the danda and the ideographic marks. */
 const link = /https?:\/\/[^\s<>"`{}|\\^\u0964\u0965\u3001\u3002\uff0c\uff01\uff1f]+/giu;
-const ending = /[.,;:!?'*_~\u2019\u201d]$/;
+const ending = /[.,;:!?'*_~\u2019\u201d\u2026]$/;
 
 type Field = Exclude<Refusal['field'], null>;
 
@@ -114,6 +115,8 @@ function targetOf(written: string, rules: LinkRules): { readonly href: string } 
   // URL has turned every way to write an IPv4 address (decimal, hexadecimal, short) into four numbers.
   if (hostname.startsWith('[') || /^[0-9.]+$/.test(hostname)) return { why: 'it leads to an IP address: use a name' };
   const host = bareHost(hostname);
+  const wrongName = hostNameProblem(hostname);
+  if (wrongName !== null) return { why: `it needs a host name ${wrongName}` };
   if (!host.includes('.')) return { why: 'its host has no domain: use a public name' };
   if (ownHosts(rules).has(host)) return { why: 'it leads to the domain of the short links themselves' };
   if (href.length > urlCharsMax) return { why: `it has more than ${urlCharsMax} characters when it is escaped` };
@@ -129,7 +132,7 @@ const bareHost = (hostname: string): string => hostname.replace(/\.+$/, '');
 
 const shownCharsMax = 80;
 /** Never the credentials of a link, which the problem would repeat to all who read logs. */
-function shown(written: string): string {
+export function shown(written: string): string {
   const bare = written.replace(/\/\/[^/]*@/, '//…@');
   return bare.length <= shownCharsMax ? bare : `${bare.slice(0, shownCharsMax).toWellFormed()}…`;
 }

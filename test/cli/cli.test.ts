@@ -76,6 +76,8 @@ it('README lists every command for operators', () => {
   expect([...words].filter((word) => word !== 'start' && !known.has(word))).toEqual([]);
 });
 
+const testListen = ['listen', '--key', `hk_test_${'a'.repeat(12)}_${'b'.repeat(32)}`];
+
 describe('an error is reported in one sentence', () => {
   it.each([
     [['keys', 'create', '--account', 'bob'], '--account: found "bob", expected an account id (acc_…)'],
@@ -102,6 +104,13 @@ describe('an error is reported in one sentence', () => {
       ['listen', '--key', `hk_live_${'a'.repeat(12)}_${'b'.repeat(32)}`],
       '--key: this is a live key; expected a test key',
     ],
+    [
+      [...testListen, '--events', 'webhook.failing'],
+      '--events: webhook.failing is no event of test messages, expected',
+    ],
+    [[...testListen, '--events', 'sms.delivered, otp.blocked'], '--events: otp.blocked is no event of test messages'],
+    [[...testListen, '--api', 'foo'], '--api: found "foo", expected the address of an API without a path'],
+    [[...testListen, '--api', 'https://host.example/prefix'], '--api: found "https://host.example/prefix", expected'],
     [['dnd', 'import', 'file.csv', '--bad-rows-max', 'few'], '--bad-rows-max: found "few"'],
     [['ported', 'import'], "missing required argument 'file'"],
     [['flight'], "missing required argument 'carrier'"],

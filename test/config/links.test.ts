@@ -29,6 +29,9 @@ describe('refused with what was expected', () => {
     ['{ base_url: "javascript:alert(1)" }', 'links.base_url'],
     ['{ accounts: { acme: "https://go.example" } }', 'links.accounts'],
     ['{ fallback_url: "ftp://example.com" }', 'links.fallback_url'],
+    ['{ fallback_url: /expired }', 'links.fallback_url: found "/expired", expected the address of a page'],
+    ['{ base_url: sms, fallback_url: "https://go.example/r/x" }', 'links.base_url'],
+    [`{ accounts: { ${account}: go }, fallback_url: "https://go.example/r/x" }`, `links.accounts.${account}`],
     ['{ base_url: "https://go.example", fallback_url: "https://go.example/r/expired" }', 'links.fallback_url'],
     ['{ base_url: "https://go.example", fallback_url: "http://GO.example:80/r/x" }', 'links.fallback_url'],
     [

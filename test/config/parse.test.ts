@@ -248,6 +248,7 @@ describe('a good file', () => {
       expect.stringContaining('expected at most 76 for one account: the total of 1100 less the reserve of 1024'),
     ]);
     for (const shares of [
+      '{ publish_slots: { total: 0 } }',
       '{ publish_slots: { reserve: 1536 } }',
       '{ publish_slots: { per_account_urgent: 1536 } }',
       '{ slots: { total: 5 } }',

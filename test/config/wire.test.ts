@@ -90,6 +90,7 @@ describe('a carrier with PDU settings', () => {
       'tlvs: [{ tag: 65536, value: 1 }]',
       'carriers[0].tlvs[0].tag: found 65536, expected a whole number from 0 to 65,535',
     ],
+    ['tlvs: [{ tag: 1, value: -1 }]', 'carriers[0].tlvs[0].value: found -1, expected text or a whole number'],
     ['tlvs: [{ tag: 1 }]', 'carriers[0].tlvs[0]: found a map, expected either value or from'],
     ['tlvs: [{ tag: 1, value: a, from: sender }]', 'expected either value or from'],
     ['tlvs: [{ tag: 1, type: int8, value: 256 }]', 'tlvs[0].value: found 256, expected a whole number from 0 to 255'],

@@ -20,6 +20,19 @@ describe('URLs that are refused', () => {
     ['mDNS', 'https://printer.local/'],
     ['.internal', 'http://metadata.google.internal/'],
     ['a dot at the end', 'https://example.com./'],
+    ['a dot at the beginning', 'https://.example.com/'],
+    ['two dots', 'https://example..com/'],
+    ['a part of 64 letters', `https://${'a'.repeat(64)}.example.com/`],
+    ['a name that is too long', `https://${'a.'.repeat(127)}example.com/`],
+    ['a hyphen at the beginning', 'https://-x.example.com/'],
+    ['a hyphen at the end', 'https://x-.example.com/'],
+    ['.invalid', 'https://hook.invalid/'],
+    ['.test', 'https://hook.test/'],
+    ['.example', 'https://hook.example/'],
+    ['a line feed, which the parser leaves out', 'https://example.com/hook\n'],
+    ['a header', 'https://example.com/\r\nx: y'],
+    ['a tab', 'https://example.com/\thook'],
+    ['a NUL', 'https://example.com/\u0000'],
     ['loopback', 'http://127.0.0.1/'],
     ['loopback, short', 'http://127.1/'],
     ['loopback as a number', 'http://2130706433/'],
@@ -60,6 +73,8 @@ test.each([
   'https://example.com/hook?token=1',
   'http://example.com:8080/',
   'https://xn--bcher-kva.example.com:443/',
+  `https://${'a'.repeat(63)}.example.com/`,
+  'https://my_bucket.example.com/',
   'http://93.184.216.34/',
   'http://172.32.0.1/',
   'http://100.128.0.1/',
@@ -72,6 +87,10 @@ test('networks of the operator are targets, and names in them', () => {
   const rules = { allowed: parseNetworks(['127.0.0.0/8', '10.1.0.0/16', 'fd00::/8']) };
   for (const url of ['http://127.0.0.1:3000/', 'http://[::ffff:10.1.2.3]/', 'http://[fd00::5]/', 'http://app:3000/'])
     expect(targetProblem(url, rules), url).toBeNull();
+  for (const url of ['http://app.test:3000/', 'http://app.example/', 'http://app.localhost/'])
+    expect(targetProblem(url, rules), url).toBeNull();
+  for (const url of ['http://.app:3000/', 'http://app.invalid/', 'http://a..b/', 'http://app/\n'])
+    expect(targetProblem(url, rules), url).toEqual(expect.any(String));
   expect(targetProblem('http://10.2.0.1/', rules)).toEqual(expect.any(String));
   expect(targetProblem('http://[64:ff9b::7f00:1]/', rules)).toEqual(expect.any(String));
 });

@@ -50,8 +50,8 @@ async function send(to: string, key = harness.system.keys.testKey): Promise<stri
 
 test('events of test messages are printed and forwarded with the signature of a webhook; live ones are not', async () => {
   const listening = listen('--forward-to', receiver.url);
-  await until('it listens', () => listening.out().includes('Signed with'));
-  const secret = /whsec_\S+/.exec(listening.out())?.[0] ?? '';
+  await until('it listens', () => listening.err().includes('Signed with'));
+  const secret = /whsec_\S+/.exec(listening.err())?.[0] ?? '';
   const live = await send('+8801712345678', harness.system.keys.liveKey);
   const [good, bad] = [await send('+8801712345678'), await send('+8801712340001')];
   await until('both have ended', () => [good, bad].every((id) => new RegExp(`livered +${id}`).test(listening.out())));
@@ -90,11 +90,30 @@ test('with --json each event is one line, filtered by type, and a URL that nobod
     expect([type, data.livemode, forwarded.status]).toEqual(['sms.delivered', false, null]);
     expect(forwarded.error).toContain('ECONNREFUSED');
   }
+  // Standard output is for the program that reads it; a receiver that verifies needs the secret all the same.
+  expect(listening.err()).toMatch(/^Signed with whsec_\S+$/m);
+});
+
+test('a receiver that hangs holds up nothing but the messages it has: their events are printed before the answer', async () => {
+  const hanging = await startReceiver(() => null);
+  try {
+    const listening = listen('--forward-to', hanging.url);
+    await until('it listens', () => listening.err().includes('Signed with'));
+    const ids = [await send('+8801712345678'), await send('+8801712345678')];
+    await until('each is printed', () =>
+      ids.every((id) => new RegExp(`Z  sms\\.delivered +${id} +\\S+ +→ no answer yet`).test(listening.out())),
+    );
+    const firsts = hanging.received.map(({ json }) => [json.type, json.data['id']]);
+    expect(new Set(firsts)).toEqual(new Set(ids.map((id) => ['sms.submitted', id])));
+    await until('it gives up', () => listening.out().includes(`${ids[0]}  +8801712345678  → no answer in 15 s`));
+  } finally {
+    await hanging.close();
+  }
 });
 
 test('it goes on where it was when the control role was killed', async () => {
   const listening = listen();
-  await until('it listens', () => listening.out() !== '');
+  await until('it listens', () => listening.err() !== '');
   await harness.system.kill9('control');
   const id = await send('+8801712345678');
   await until('it is printed', () => new RegExp(`sms.delivered +${id}`).test(listening.out()));

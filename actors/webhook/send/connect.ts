@@ -75,7 +75,11 @@ export async function connectTo(url: URL, { rules, resolve, clock }: ConnectPart
     // It stays: a socket without a listener would end the process with its error.
     socket.on('error', (error) => {
       cancel();
-      failed(new ConnectFailed(hasTcp && isTls ? 'tls_error' : 'connect_error', messageOf(error)));
+      failed(
+        hasTcp && isTls
+          ? new ConnectFailed('tls_error', tlsDetail(error))
+          : new ConnectFailed('connect_error', messageOf(error)),
+      );
     });
   });
 }
@@ -88,7 +92,7 @@ async function checkedAddresses(url: URL, { rules, resolve, clock }: ConnectPart
   const addresses = await answered.then(
     (all) => all.slice(0, limits.delivery.addressesMax),
     (error: unknown) => {
-      throw new ConnectFailed('dns_error', messageOf(error));
+      throw new ConnectFailed('dns_error', dnsDetail(url.hostname, error, rules()));
     },
   );
   for (const address of addresses) {
@@ -99,6 +103,21 @@ async function checkedAddresses(url: URL, { rules, resolve, clock }: ConnectPart
   }
   if (addresses.length === 0) throw new ConnectFailed('dns_error', `${url.hostname} has no address`);
   return addresses;
+}
+
+/** An operator with networks of their own may have names of their own, too, and expect /etc/hosts to be read. */
+function dnsDetail(hostname: string, error: unknown, { allowed }: TargetRules): string {
+  const said = messageOf(error);
+  if (/(^|\.)localhost$/.test(hostname))
+    return `${said}: name servers are asked, /etc/hosts is not read; write 127.0.0.1 in place of ${hostname}`;
+  return allowed.length === 0 ? said : `${said}: name servers are asked, /etc/hosts is not read`;
+}
+
+/** OpenSSL's own message is a line of its error queue, with places in its source; `reason` is what it says. */
+function tlsDetail(error: Error): string {
+  const { code, reason } = error as { readonly code?: unknown; readonly reason?: unknown };
+  const isOpenSsl = typeof code === 'string' && code.startsWith('ERR_SSL_') && typeof reason === 'string';
+  return isOpenSsl ? `${reason} (${code})` : messageOf(error).trim();
 }
 
 /** A look-up that gives the addresses that were checked. */

@@ -135,9 +135,7 @@ class SendExchange implements BoundedHandler {
     this.#clock = clock;
     this.#done = done;
     this.#startedAtMs = clock.monotonicMs();
-    this.#cancelDeadline = clock.after(withinMs, () =>
-      this.finish('timeout', `the response had not ended after ${withinMs} ms`),
-    );
+    this.#cancelDeadline = clock.after(withinMs, () => this.finish('timeout', `no status in ${withinMs} ms`));
   }
 
   usesConnection(connection: BoundedClient): void {

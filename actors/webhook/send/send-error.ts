@@ -7,7 +7,7 @@ export const sendErrors = [
   'blocked_address',
   'connect_error',
   'tls_error',
-  /** No connection in 3 s, no first byte in 10 s, or no end in 15 s. */
+  /** No connection in 3 s, no first byte in 10 s, or no status in 15 s. A status that has arrived decides, however its body ends. */
   'timeout',
   /** What came is no HTTP, has endless headers or is endless itself, or the connection broke. */
   'protocol_error',

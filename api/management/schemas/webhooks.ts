@@ -125,7 +125,11 @@ export const rotateSecretBody = z
   .openapi('RotateWebhookSecret');
 
 export const rotatedWebhook = newWebhook
-  .extend({ previous_secrets_end_at: timeSchema.describe('When those before it sign no more.') })
+  .extend({
+    previous_secrets_end_at: timeSchema.describe(
+      'When none of those before it signs any more; one that had an earlier end keeps that.',
+    ),
+  })
   .openapi('RotatedWebhook');
 
 const headersSchema = z.record(z.string(), z.string());

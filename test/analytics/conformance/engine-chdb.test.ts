@@ -34,3 +34,9 @@ test('while an answer in octets is made, queries are answered and rows inserted'
   expect(isMade).toBe(false);
   await long;
 });
+
+// With it, chDB prints a stack trace at every start where no cgroup can be read, and counts the memory of other processes.
+test('it does not read the memory of its cgroup', async () => {
+  const sql = "SELECT value FROM system.server_settings WHERE name = 'memory_worker_use_cgroup'";
+  expect(await engine.rows(sql)).toEqual([['0']]);
+});

@@ -138,6 +138,8 @@ describe('is refused by its field:', () => {
     ['a user name', 'https://user@shop.example:8443/'],
     ['a password', 'https://:x@shop.example:8443/'],
     ['a fragment', 'https://shop.example:8443/#a'],
+    ['a line feed, which the parser leaves out', 'https://shop.example:8443/hooks\n'],
+    ['a header', 'https://shop.example:8443/\r\nx: y'],
     ['a blob of the origin', 'blob:https://shop.example:8443/x'],
     ['the origin of a test endpoint', 'http://shop.example/hooks'],
     ['the origin of another account', 'https://stranger.example/'],

@@ -164,6 +164,7 @@ describe('pages', () => {
       'get /v1/exports/message_counts',
       'get /v1/exports/sms_events',
       'get /v1/links',
+      'get /v1/links/{id}',
       'get /v1/otp',
       'get /v1/otp-guard',
       'get /v1/otp-guard/blocks',

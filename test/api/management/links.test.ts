@@ -30,6 +30,29 @@ test('are listed page by page, newest first, to their account and in their mode 
   expect((await api.call('GET', '/v1/links?cursor=x', { key: api.live })).status).toBe(422);
 });
 
+test('are found by their address, however it is written, and by their state; one is read by its id', async () => {
+  const [first, second] = await Promise.all(
+    ['a', 'b'].map((name) => sendLink(api.bus, linkTarget(api.accountId, true, `https://found.example/${name}`))),
+  );
+  const read = (id = '', key = api.live) => api.call('GET', `/v1/links/${id}`, { key });
+  for (const id of [first, second]) await until('it is known', async () => (await read(id)).status === 200);
+  expect((await read(first)).body).toMatchObject({ id: first, object: 'link', url: 'https://found.example/a' });
+  for (const key of [api.other, api.testKey]) expect((await read(first, key)).status).toBe(404);
+  const idsOf = async (query: string, key = api.live) =>
+    (await list(key, query)).data.map(({ id }: { id: string }) => id);
+  const written = `?url=${encodeURIComponent('HTTPS://Found.Example:443/b')}`;
+  expect(await idsOf(written)).toEqual([second]);
+  expect(await idsOf(written, api.testKey)).toEqual([]);
+  expect(await idsOf('?url=https://found.example/c')).toEqual([]);
+  expect((await api.call('POST', `/v1/links/${second}/disable`, { key: api.live })).status).toBe(200);
+  expect(await idsOf('?status=disabled')).toEqual([second]);
+  expect(await idsOf('?status=enabled')).toContain(first);
+  expect(await idsOf('?status=enabled')).not.toContain(second);
+  expect(await idsOf(`${written}&status=enabled`)).toEqual([]);
+  for (const wrong of ['?url=found', '?status=off', '?state=disabled'])
+    expect([wrong, (await api.call('GET', `/v1/links${wrong}`, { key: api.live })).status]).toEqual([wrong, 422]);
+});
+
 test('are switched off and on by their account; to others they are not there', async () => {
   const id = await sendLink(api.bus, linkTarget(api.accountId, true, 'https://example.org/switched'));
   const turn = (verb: string, key = api.live, of = id) => api.call('POST', `/v1/links/${of}/${verb}`, { key });
