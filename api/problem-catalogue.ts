@@ -203,6 +203,9 @@ export const problemCatalogue = {
   sql_too_slow: operator(503, 'The statement took too long').fix(
     'Read less: filter by account and time, or read the tables of counts instead of the events.',
   ),
+  sql_unavailable: operator(503, 'The event store may not be read now').fix(
+    'It was restored from a backup, and erasures are carried out again first. Try again after the seconds in `Retry-After`.',
+  ),
   webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
     'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
   ),

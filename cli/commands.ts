@@ -111,7 +111,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     takes: {
       '--target <target>': 'only changes of this: a carrier with its binds, a bind such as alpha/2, an id',
       '--action <action>': 'only this, such as carrier.paused or api_key.created',
-      '--limit <n>': 'how many (default: 50)',
+      '--limit <n>': 'how many, up to 1000 (default: 50)',
     },
     load: async () => (await import('./audit.ts')).auditCommand,
   },
@@ -216,7 +216,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     takes: {
       '[number]': 'only to this number, such as +8801712345678',
       '--carrier <name>': 'only by this carrier',
-      '--limit <n>': 'how many (default: 20)',
+      '--limit <n>': 'how many, up to 1000 (default: 20)',
     },
     load: async () => (await import('./phone.ts')).phoneCommand,
   },

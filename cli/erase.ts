@@ -3,22 +3,17 @@
 // PostgreSQL are written again as a whole, as their owner, because old versions of rows stay in their files otherwise.
 import { sql } from 'kysely';
 import { numberKey } from '../cluster/bus/installation-secret.ts';
-import {
-  type Erasure,
-  type Receipt,
-  erasureJobs,
-  newErasure,
-  orderErasure,
-  readErasure,
-} from '../cluster/bus/erasures.ts';
+import { type Erasure, erasureJobs, newErasure, orderErasure, readErasure } from '../cluster/bus/erasures.ts';
 import { isE164 } from '../model/e164.ts';
-import { isAccountId } from '../model/ids.ts';
 import { NumberHashes } from '../model/number-hash.ts';
 import { systemClock } from '../platform/clock.ts';
 import { DeadlineExceeded, until } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
+import { receiptJson, receiptLines } from './erase-receipt.ts';
+import { assertKnown } from './known-accounts.ts';
 import { operatorName } from './operator-name.ts';
+import { accountIdOf } from './options.ts';
 import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
 import { withBus } from './with-bus.ts';
@@ -29,14 +24,13 @@ const askEveryMs = 500;
 
 export async function eraseCommand({ number, account, yes = false }: EraseOptions): Promise<Result> {
   if (!isE164(number)) throw new SetupError('--number: expected a number in E.164 form, such as +8801712345678');
-  if (account !== undefined && !isAccountId(account)) {
-    throw new SetupError(`--account: found "${account}", expected the id of an account: acc_…`);
-  }
+  const accountId = account === undefined ? null : accountIdOf(account, '--account');
   if (!yes) {
-    const where = account === undefined ? 'every account has' : 'this account has';
+    const where = accountId === null ? 'every account has' : 'this account has';
     throw new SetupError(`erase removes what ${where} about the number for good: confirm with --yes`);
   }
   const { erasure, receipt } = await withBus(async (bus) => {
+    if (accountId !== null) await assertKnown(bus, accountId);
     const jobs = await erasureJobs(bus);
     const running = jobs.find((job) => job.receipt === null);
     if (running !== undefined) throw new SetupError(`An erasure is at work (${running.id}): wait until it is done`);
@@ -45,7 +39,7 @@ export async function eraseCommand({ number, account, yes = false }: EraseOption
     const numbers = new NumberHashes(await numberKey(bus));
     const nowMs = systemClock.nowMs();
     const mark = numbers.markOf(number);
-    const ordered = newErasure(nowMs, { ...mark, accountId: account ?? null, atMs: nowMs, by: operatorName() });
+    const ordered = newErasure(nowMs, { ...mark, accountId, atMs: nowMs, by: operatorName() });
     await orderErasure(bus, ordered);
     const done = async () => (await readErasure(bus, ordered.id))?.receipt ?? null;
     const options = { limitMs: limits.erasure.deadlineMs, everyMs: askEveryMs };
@@ -53,7 +47,7 @@ export async function eraseCommand({ number, account, yes = false }: EraseOption
   });
   const left = await rewriteTables();
   const json = receiptJson(erasure, receipt, left);
-  return { json, lines: linesOf(json) };
+  return { json, lines: receiptLines(json) };
 }
 
 const goesOn =
@@ -73,47 +67,4 @@ async function rewriteTables(): Promise<string | null> {
   } catch (error) {
     return messageOf(error);
   }
-}
-
-function receiptJson({ id, accountId, atMs }: Erasure, receipt: Receipt, databaseLeft: string | null) {
-  const { finishedAtMs, lookedAt, removed, left, webhookFile } = receipt;
-  return {
-    object: 'erasure',
-    id,
-    account: accountId,
-    at: new Date(atMs).toISOString(),
-    finished_at: new Date(finishedAtMs).toISOString(),
-    looked_at: lookedAt,
-    removed,
-    left,
-    webhook_file: webhookFile === undefined ? 'not rewritten' : webhookFileText(webhookFile),
-    database_files: databaseLeft === null ? 'rewritten' : `not rewritten: ${databaseLeft}`,
-  };
-}
-
-/** What is left of delivered events in the file of WEBHOOK_LOG. */
-function webhookFileText({ result, restUntilMs }: NonNullable<Receipt['webhookFile']>): string {
-  const done = result === 'rewritten' ? result : 'not rewritten: the stream is full';
-  if (restUntilMs === null) return done;
-  return `${done}; what was delivered beside very many waiting events is gone by ${new Date(restUntilMs).toISOString()}`;
-}
-
-function linesOf(json: ReturnType<typeof receiptJson>): string[] {
-  const { id, account, at, finished_at: end, removed, left, webhook_file: webhookFile, database_files: files } = json;
-  const counts = (of: Readonly<Record<string, number>>) => Object.entries(of).filter(([, count]) => count > 0);
-  const list = (of: Readonly<Record<string, number>>) =>
-    counts(of).map(([what, count]) => `  ${what.padEnd(22)} ${count}`);
-  return [
-    `Erased  ${id}  ${account ?? 'of every account'}  what was accepted until ${at}, done ${end}`,
-    ...(counts(removed).length === 0 ? ['  nothing was there'] : list(removed)),
-    ...(counts(left).length === 0
-      ? []
-      : [
-          'Left: in flight, it ends by itself and is looked for again; unreadable, see heliograph dead list',
-          ...list(left),
-        ]),
-    `File of WEBHOOK_LOG: ${webhookFile}`,
-    `Files of PostgreSQL: ${files}`,
-    'Keep the file "erasures" of the data folder when you restore a backup: what is in it is erased again at the start.',
-  ];
 }

@@ -6,17 +6,23 @@ export type Row = Readonly<Record<string, string | number | null>>;
 
 /** Whether the rows count anything: without a group there is one row, which may be of zeros. */
 export function isEmpty({ measures }: Report, rows: readonly Row[]): boolean {
-  // The length of the time is not 0, whatever happened in it.
-  const counted = measures.filter(({ ofGroup }) => ofGroup !== 'seconds');
-  return !rows.some((row) => counted.some(({ name }) => isSomething(row[name])));
+  const counted = measures.filter(({ countsNothing = false }) => !countsNothing);
+  return !rows.some((row) => counted.some(({ name }) => hasValue(row[name]) && row[name] !== 0));
 }
 
-const isSomething = (value: Row[string] | undefined): boolean => value !== 0 && value !== null && value !== undefined;
+const hasValue = (value: Row[string] | undefined): boolean => value !== null && value !== undefined;
 
-/** A column that is 0 in every row is left out, but for a rate. With a time: bars of the first measure. */
+/**
+ * Left out are counts that are 0 in every row, unless a share that is shown is made of them, and what has no value in any row:
+ * a share of 0 may be what there is to see. With a time: bars of the first measure.
+ */
 export function tableOf(report: Report, groupBy: readonly string[], rows: readonly Row[]): string[] {
-  const measures = [...report.measures, ...(report.compared ?? [])].filter(
-    ({ name, unit }) => unit === 'rate' || rows.some((row) => isSomething(row[name])),
+  const all = [...report.measures, ...(report.compared ?? [])].filter(({ name }) =>
+    rows.some((row) => hasValue(row[name])),
+  );
+  const madeOf = new Set(all.flatMap((column) => column.madeOf ?? []));
+  const measures = all.filter(
+    ({ name, unit }) => unit !== 'count' || madeOf.has(name) || rows.some((row) => row[name] !== 0),
   );
   const texts: readonly string[] = [
     ...groupBy,

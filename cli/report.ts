@@ -1,7 +1,8 @@
 // `report NAME`: a report of one account, or of all of them with a row for each, as a table with a sparkline
 // (report-table.ts), or as csv or parquet on standard output. Asked of the running system over NATS, with the parameters of
 // the route.
-import { chosenIn, runReport } from '../api/management/routes/reports.ts';
+import { runReport } from '../api/management/routes/reports.ts';
+import { envelopeOf } from '../api/management/report-envelope.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../api/management/report-query.ts';
 import { check } from '../api/validation.ts';
 import { reportOf, reports } from '../analytics/reports/catalogue.ts';
@@ -52,10 +53,7 @@ export async function reportCommand(name: string, options: Options): Promise<Res
   const groupBy = isByAccount ? [byAccount, ...query.groupBy] : query.groupBy;
   const [from, to] = [new Date(query.fromMs).toISOString(), new Date(query.toMs).toISOString()];
   return {
-    json: {
-      ...{ object: 'report', report: name, from, to, time_zone: timeZoneGiven, group_by: groupBy, livemode: !test },
-      ...{ ...chosenIn(query), data: found },
-    },
+    json: { ...envelopeOf({ ...query, groupBy }, timeZoneGiven), data: found },
     lines: [
       `${report.title}  ${accountId ?? 'every account'}  ${test ? 'test' : 'live'}  ${from} to ${to}${zoneOf(groupBy, timeZoneGiven)}`,
       ...(isEmpty(report, found) ? ['nothing in this time'] : tableOf(report, groupBy, found)),

@@ -8,7 +8,7 @@ import { type LikeSender, listSenders, senderLikenesses, setSenderStatus } from 
 import { listTemplates, setTemplateStatus } from '../control/store/templates.ts';
 import { accountIdOf, categoriesOf } from './options.ts';
 import { type Result, quoted } from './print.ts';
-import { withStore } from './tenants.ts';
+import { assertStoredAccount, withStore } from './tenants.ts';
 
 const pageMax = 100;
 type Noun = 'senders' | 'templates';
@@ -19,9 +19,10 @@ export const listForReview =
   (noun: Noun) =>
   async (options: ListOptions): Promise<Result> => {
     const status = statusOf(options.status ?? 'pending');
-    const of = options.account === undefined ? 'all' : accountIdOf(options.account);
+    const of = options.account === undefined ? 'all' : accountIdOf(options.account, '--account');
     const page = { limit: pageMax, after: null };
     const { items, next, likenesses } = await withStore(async (store) => {
+      if (of !== 'all') await assertStoredAccount(store, of);
       if (noun === 'templates') return { ...(await listTemplates(store, of, page, status)), likenesses: null };
       const listed = await listSenders(store, of, page, status);
       return { ...listed, likenesses: await senderLikenesses(store, listed.items) };

@@ -8,14 +8,13 @@ import { type SqlUser, createStatements, dropStatements, sqlUserOf, sqlUserPrefi
 import { type Engine, openEngine } from '../analytics/store/engine.ts';
 import { loadSettings } from '../config/settings.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
-import { findAccount } from '../control/store/accounts.ts';
 import { isAccountId } from '../model/ids.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { secretBytes } from '../platform/random.ts';
 import { operatorName } from './operator-name.ts';
 import { accountIdOf } from './options.ts';
 import type { Result } from './print.ts';
-import { accountNotFound, withStore } from './tenants.ts';
+import { assertStoredAccount, withStore } from './tenants.ts';
 import { closing, explained, withBus } from './with-bus.ts';
 
 type Options = { account: string };
@@ -45,7 +44,7 @@ export async function listSqlUsers(): Promise<Result> {
 /** Both make everything the user needs, so that a rotation also brings the tables of a new version. */
 async function give(account: string, how: 'created' | 'rotated'): Promise<Result> {
   const accountId = accountIdOf(account, '--account');
-  if ((await withStore((store) => findAccount(store, accountId))) === null) throw accountNotFound(account);
+  await withStore((store) => assertStoredAccount(store, accountId));
   return withServer(async ({ engine, tables, url }) => {
     const plan = sqlUserOf(accountId, tables);
     const { user, database } = plan;

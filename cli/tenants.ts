@@ -1,12 +1,12 @@
 // `accounts create|list|suspend|activate`, `keys create|list|revoke`: manages tenants in the database of the running
 // system. The outbox sends every change to all ingresses.
 import { accountScopes, isOperatorScope, scopes as allScopes } from '../model/api-key.ts';
-import type { ApiKeyId } from '../model/ids.ts';
+import type { AccountId, ApiKeyId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
-import { createAccount, listAccounts, setAccountStatus } from '../control/store/accounts.ts';
+import { createAccount, findAccount, listAccounts, setAccountStatus } from '../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../control/store/api-keys.ts';
 import { isStoreUnavailable } from '../control/store/connection.ts';
 import type { Page } from '../control/store/page.ts';
@@ -46,6 +46,11 @@ export const accountStatusCommand =
 
 export const accountNotFound = (id: string) => new SetupError(`account_not_found: there is no account ${id}`);
 
+/** Before a list of what an account has: that of one which does not exist is empty. */
+export async function assertStoredAccount(store: Store, accountId: AccountId): Promise<void> {
+  if ((await findAccount(store, accountId)) === null) throw accountNotFound(accountId);
+}
+
 export async function createKeyCommand(options: {
   account: string;
   test?: boolean;
@@ -80,7 +85,10 @@ export async function createKeyCommand(options: {
 
 export async function listKeysCommand(options: { account: string }): Promise<Result> {
   const accountId = accountIdOf(options.account, '--account');
-  const keys = await withStore((store) => everyPage((after) => listKeys(store, accountId, { limit: pageSize, after })));
+  const keys = await withStore(async (store) => {
+    await assertStoredAccount(store, accountId);
+    return everyPage((after) => listKeys(store, accountId, { limit: pageSize, after }));
+  });
   const shown = keys.map((key) => ({
     id: key.id,
     object: 'api_key',

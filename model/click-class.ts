@@ -9,3 +9,8 @@ export type ClickClass = (typeof clickClasses)[number];
 
 /** The classes of clicks that no person made. */
 export const classesOfPrograms: readonly ClickClass[] = ['preview', 'scanner'];
+
+/** Of one class or several, as counts of clicks have them: human 1, preview 2, scanner 4, unknown 8. */
+export function classBits(classes: readonly ClickClass[]): number {
+  return classes.reduce((bits, each) => bits | (1 << clickClasses.indexOf(each)), 0);
+}

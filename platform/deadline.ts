@@ -6,7 +6,7 @@ import { ignoring, messageOf } from './errors.ts';
 /** The deadline passed first. `what` names the operation, `afterMs` is the limit. */
 export class DeadlineExceeded extends Error {
   constructor(what: string, afterMs: number) {
-    super(`${what} did not finish within ${afterMs} ms`);
+    super(`${what} did not finish within ${Math.round(afterMs)} ms`);
     this.name = 'DeadlineExceeded';
   }
 }

@@ -49,6 +49,9 @@ export const recordLimits = {
     /** A recorder that is later than the first of these does not yield the processor, until it is below the other. */
     yieldsUntilLateMs: 1_500,
     yieldsAgainBelowMs: 500,
+    /** When events wait and no insert succeeds for so long, the health of analytics says so, and an alarm after the other. */
+    waitsTooLongMs: 10_000,
+    alarmAfterMs: 60_000,
     /** Above this fill share of EVENTS an alarm is raised: the ingress is about to answer 503. */
     streamAlarmRatio: 0.8,
     /** Up to this fill share EVENTS keeps records for durable consumers that are not this system's. */

@@ -338,6 +338,7 @@ export const metrics = {
   insertSeconds: histogram('recorder_insert_seconds', 'Duration of one insert into ClickHouse'),
   insertFailures: counter('recorder_insert_failures_total', 'Inserts that failed or timed out and were repeated'),
   recorderPending: gauge('recorder_pending_records', 'Records of EVENTS the recorder has not read yet', [], 'max'),
+  recorderWaiting: gauge('recorder_waiting_seconds', 'How long no insert succeeds while events wait', [], 'max'),
   unflushedEvents: gauge('recorder_unflushed_events', 'Delivery events read but not in ClickHouse yet'),
   storeQueries: counter('store_queries_total', 'Queries to the event store, by query and result', ['query', 'ended']),
   storeQuerySeconds: histogram('store_query_seconds', 'Duration of one query to the event store'),

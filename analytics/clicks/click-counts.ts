@@ -2,7 +2,7 @@
 // counted by the time to their first click under every choice of classes (human, human or unknown, …): when an earlier click
 // or one of another class comes, what changes is taken back and counted again. So a report of any choice is a sum. A
 // batch of 10,000 clicks may have 160,000 sums, which take several turns of the event loop.
-import { type ClickClass, clickClasses } from '../../model/click-class.ts';
+import { type ClickClass, classBits, clickClasses } from '../../model/click-class.ts';
 import type { IssuedLinks } from '../../model/records/click-record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { mapInTurns } from '../../platform/work-turn.ts';
@@ -32,11 +32,6 @@ type ClickChanges = {
 
 /** Every choice of classes as a sum of bits. */
 const choices = Array.from({ length: 2 ** clickClasses.length - 1 }, (_, at) => at + 1);
-
-/** Of one class or several: human 1, preview 2, scanner 4, unknown 8. */
-export function classBits(classes: readonly string[]): number {
-  return classes.reduce((bits, each) => bits | (1 << clickClasses.indexOf(each as ClickClass)), 0);
-}
 
 /** Rows of click_counts, tab-separated; '' when nothing changes. */
 export async function clickCountRows({ messages, clicks, firsts }: ClickChanges, clock: Clock): Promise<string> {

@@ -9,7 +9,7 @@ import { streamNames } from '../../cluster/bus/streams.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import type { NumberHashes } from '../../model/number-hash.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { EraseRows, EraseRowsReply } from '../contract.ts';
@@ -18,6 +18,7 @@ import { type Engine, slowRows } from '../store/engine.ts';
 import { mutate } from '../store/mutate.ts';
 import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 import { type ErasedNumbers, erasedMessageRow, erasedMessages } from './erased-numbers.ts';
+import type { LackingErasures } from './lacking-erasures.ts';
 import { ownRows, personMessages } from './person-messages.ts';
 
 type RowEraserOptions = {
@@ -25,6 +26,10 @@ type RowEraserOptions = {
   readonly engine: Engine;
   /** What the recorder leaves out. */
   readonly erased: ErasedNumbers;
+  /** What must be carried out before the store is read. */
+  readonly lacking: LackingErasures;
+  /** Beside those in NATS. */
+  readonly knownHere: () => readonly Erasure[];
   readonly numbers: NumberHashes;
   /** Every record of EVENTS, or of CLICKS, up to this one is in ClickHouse. */
   readonly recordedTo: () => number;
@@ -38,12 +43,14 @@ export type RowEraser = (query: EraseRows) => Promise<EraseRowsReply>;
 
 const tables = ['sms_events', 'sms_submits', 'link_codes', 'link_clicks'] as const;
 const askEveryMs = 500;
+const againMs = 5_000;
 
 /** Resolves when the recorder leaves out what was erased; what this store lacks is erased after that. */
 export async function openRowEraser(options: RowEraserOptions): Promise<RowEraser> {
-  const { bus, engine, erased, stopping } = options;
+  const { bus, engine, erased, lacking, knownHere, clock, stopping } = options;
   let queue: Promise<void> = Promise.resolve();
   const waiting = new Set<string>();
+  const done = new Set<string>();
 
   function begin(erasure: Erasure, notBeforeMs: number): void {
     if (waiting.has(erasure.id)) return;
@@ -54,28 +61,47 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
         // It may have ended between the question that began it again and now.
         if (!stopping.aborted && (await removedBy(engine, erasure, notBeforeMs)) === null)
           await erase(options, erasure);
+        if (stopping.aborted) return;
+        done.add(erasure.id);
+        lacking.carriedOut(erasure);
       } catch (error) {
-        if (!stopping.aborted) log.warn({ id: erasure.id, error: messageOf(error) }, 'an erasure is tried again');
+        if (stopping.aborted) return;
+        log.warn({ id: erasure.id, error: messageOf(error) }, 'an erasure is tried again');
+        if (lacking.has(erasure)) void again(erasure);
       } finally {
         waiting.delete(erasure.id);
       }
     });
   }
 
-  const carriedOut = await carriedOutHere(engine);
-  for (const job of await erasureJobs(bus)) {
-    erased.add(job);
-    if (!carriedOut.has(job.id)) begin(job, 0);
-    carriedOut.delete(job.id);
+  /** Others are asked for again by who ordered them; for these the answers of the store wait. */
+  async function again(erasure: Erasure): Promise<void> {
+    try {
+      await clock.sleep(againMs, stopping);
+      begin(erasure, 0);
+    } catch (error) {
+      ignoring(error, 'the next start carries it out');
+    }
   }
+
+  const carriedOut = await carriedOutHere(engine);
+  for (const id of carriedOut.keys()) done.add(id);
+  const inNats = await erasureJobs(bus);
+  const known = new Map([...knownHere(), ...inNats].map((job) => [job.id, job]));
+  const missing = [...known.values()].filter(({ id }) => !done.has(id));
+  lacking.compared(missing);
+  for (const job of known.values()) erased.add(job);
+  for (const job of missing) begin(job, 0);
   // NATS was restored from a backup, or is another one: it gets them from here.
   for (const erasure of carriedOut.values()) {
+    if (known.has(erasure.id)) continue;
     erased.add(erasure);
     await orderErasure(bus, erasure);
   }
   return async ({ erasure, notBeforeMs = 0 }) => {
     const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure, notBeforeMs);
     if (removed !== null) return { result: 'done', removed };
+    if (!waiting.has(erasure.id) && !done.has(erasure.id)) lacking.note(erasure);
     begin(erasure, notBeforeMs);
     return { result: 'running' };
   };

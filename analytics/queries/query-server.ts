@@ -46,21 +46,34 @@ export type QueryServer = {
 
 type Ask = (query: never) => Promise<{ readonly result: string }>;
 
-export function serveQueries(
-  bus: Bus,
-  engine: Engine,
-  sources: Sources,
-  places: SharedBound,
-  reports: ReportServer,
-  eraseRows: (query: EraseRows) => Promise<EraseRowsReply>,
-  recordedUntil: RecordedUntil,
-): QueryServer {
+type Parts = {
+  readonly bus: Bus;
+  readonly engine: Engine;
+  readonly sources: Sources;
+  readonly places: SharedBound;
+  readonly reports: ReportServer;
+  readonly eraseRows: (query: EraseRows) => Promise<EraseRowsReply>;
+  readonly recordedUntil: RecordedUntil;
+  /** Why accounts get nothing of the store now; null: they do. */
+  readonly unreadable: () => string | null;
+};
+
+export function serveQueries({
+  bus,
+  engine,
+  sources,
+  places,
+  reports,
+  eraseRows,
+  recordedUntil,
+  unreadable,
+}: Parts): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
   const { unflushed, upToDate } = sources;
   const behind = async (source: ReplaySource, { recordedUntilMs }: ReplayEvents | ReplayFacts) =>
     recordedUntilMs === undefined ? null : recordedUntil(source, recordedUntilMs);
-  const asks: Readonly<Record<string, Ask>> = {
+  const all: Readonly<Record<string, Ask>> = {
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, sources, query),
@@ -72,8 +85,16 @@ export function serveQueries(
     [querySubjects.eraseRows]: eraseRows,
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };
+  const asks = Object.entries(all).map(([name, ask]) => [name, systemQueries.has(name) ? ask : readable(ask)] as const);
   let passedOn: readonly Subscription[] = [];
   let isRecording = false;
+
+  function readable(ask: Ask): Ask {
+    return async (query) => {
+      const why = unreadable();
+      return why === null ? ask(query) : unavailable('away', why);
+    };
+  }
 
   function take(name: string, ask: Ask, msg: Msg): void {
     // An unreadable query is answered with an error and nothing else is done.
@@ -87,7 +108,7 @@ export function serveQueries(
     held.add(work);
   }
 
-  const fromOutside = Object.entries(asks).map(([name, ask]) =>
+  const fromOutside = asks.map(([name, ask]) =>
     bus.connection.subscribe(name, {
       queue: queryQueueGroup,
       callback: (_error, msg) => take(name, isRecording ? ask : (query) => passOn(name, query, ask), msg),
@@ -108,7 +129,7 @@ export function serveQueries(
   return {
     beginToRecord() {
       isRecording = true;
-      passedOn = Object.entries(asks).map(([name, ask]) =>
+      passedOn = asks.map(([name, ask]) =>
         bus.connection.subscribe(recorderSubject(name), { callback: (_error, msg) => take(name, ask, msg) }),
       );
     },

@@ -101,6 +101,11 @@ export class Batcher {
     return (this.#ready[0] ?? this.#collecting)?.opening.stampedFromMs ?? null;
   }
 
+  /** When the oldest held batch was begun, in monotonic ms; null when none is held. */
+  get openedAtMs(): number | null {
+    return (this.#ready[0] ?? this.#collecting)?.opening.openedAtMs ?? null;
+  }
+
   /** Closes the batch when it is old enough and no other batch waits to be written. */
   tick(): void {
     const batch = this.#collecting;

@@ -60,6 +60,8 @@ export type Recorder = {
   readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
+  /** Null: no event waits to be inserted. */
+  readonly waiting: Waiting | null;
   /** How late it is, in ms: beyond the age that records have in a recorder that keeps up. 0 while no events come. */
   readonly lateMs: number;
   readonly recorded: StreamPosition;
@@ -75,6 +77,9 @@ export type Recorder = {
   /** Writes the held batches and the final progress, if possible within `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>;
 };
+
+/** How long no insert has succeeded, or the oldest event has waited, if that is less, and the last refusal of ClickHouse. */
+export type Waiting = { readonly forMs: number; readonly failure: string };
 
 type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 
@@ -222,6 +227,11 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     },
     get recorded() {
       return writer.recorded;
+    },
+    get waiting() {
+      const { openedAtMs } = batcher;
+      if (openedAtMs === null) return null;
+      return { forMs: clock.monotonicMs() - Math.max(openedAtMs, writer.storedAtMs), failure: writer.failure };
     },
     get lateMs() {
       const nowMs = clock.nowMs();

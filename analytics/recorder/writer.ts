@@ -33,6 +33,8 @@ export class Writer {
   readonly #options: WriterOptions;
   #replay: PendingRange | null;
   #recorded: StreamPosition;
+  #storedAtMs = Number.NEGATIVE_INFINITY;
+  #failure = '';
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -45,6 +47,16 @@ export class Writer {
     return this.#recorded;
   }
 
+  /** When the last batch was in ClickHouse, in monotonic ms. */
+  get storedAtMs(): number {
+    return this.#storedAtMs;
+  }
+
+  /** The last refusal of ClickHouse since then; '' without one. */
+  get failure(): string {
+    return this.#failure;
+  }
+
   /** Whether a range that may be in ClickHouse waits to be repeated. */
   get isRepeating(): boolean {
     return this.#replay !== null;
@@ -52,7 +64,7 @@ export class Writer {
 
   /** Resolves when the batch is in ClickHouse, with retries; rejects when fenced or stopped. */
   async write(batch: Batch): Promise<void> {
-    const { engine, progress, frontierSeq, late, stopping } = this.#options;
+    const { engine, progress, frontierSeq, late, stopping, clock } = this.#options;
     const { streamEpoch } = progress;
     const frontier = { streamEpoch, streamSeq: Math.max(batch.firstSeq, frontierSeq) };
     const suspects = batch.suspects.map(({ event }) => event);
@@ -75,6 +87,8 @@ export class Writer {
     }
     stopping.throwIfAborted();
     this.#recorded = { made: this.#recorded.made, seq: batch.lastSeq, storedAtNs: batch.lastAtNs };
+    this.#storedAtMs = clock.monotonicMs();
+    this.#failure = '';
   }
 
   /** Stores that no range is pending, so that the next start repeats nothing. */
@@ -106,6 +120,7 @@ export class Writer {
 
   #untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
     return untilStored(work, this.#options, (attempt, error) => {
+      this.#failure = error;
       metrics.insertFailures.inc();
       log.warn({ what, attempt, error }, 'ClickHouse refused, events wait in the stream');
     });

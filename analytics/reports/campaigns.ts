@@ -26,7 +26,7 @@ export const campaigns: Report = {
     ),
     humanClicks,
     clicked,
-    clickedShare('click-through rate: clicked ÷ messages_with_links'),
+    clickedShare('messages_with_links'),
   ],
   reads: ['campaign', 'status', 'messages', 'segments_submitted'],
   beside: { table: 'click_counts', where: ofPeople, reads: ['campaign', 'what', 'classes', 'counts'] },

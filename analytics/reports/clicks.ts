@@ -1,12 +1,10 @@
 // The reports of who followed short links and why clicks have their class, as data (report.ts).
-import { type ClickClass, clickClasses } from '../../model/click-class.ts';
+import { type ClickClass, classBits, clickClasses } from '../../model/click-class.ts';
 import { percentiles } from './percentiles.ts';
 import { type Report, bucketMsSql, count, key, overMessages, share, shareSql } from './report.ts';
 
-const bitOf = (name: ClickClass): number => 2 ** clickClasses.indexOf(name);
-
 const ofClass = (name: ClickClass, help: string) =>
-  count(`clicks_${name}`, help, `sumIf(counts, what = 'clicks' AND classes = ${bitOf(name)})`);
+  count(`clicks_${name}`, help, `sumIf(counts, what = 'clicks' AND classes = ${classBits([name])})`);
 
 /** Messages that were given short links. */
 export const linked = "sumIf(counts, what = 'messages')";
@@ -15,11 +13,12 @@ const isFirst = "(what = 'first_click' AND classes = {classes:UInt8})";
 /** The key of the tiers has `classes`: first clicks under other choices are not read. */
 const ofTheChoice = `what != 'first_click' OR ${isFirst}`;
 /** What a report needs that shows clicks of people only. */
-export const ofPeople = `what = 'messages' OR (what = 'clicks' AND classes = ${bitOf('human')}) OR ${isFirst}`;
+export const ofPeople = `what = 'messages' OR (what = 'clicks' AND classes = ${classBits(['human'])}) OR ${isFirst}`;
 const clickedSql = `sumIf(counts, ${isFirst})`;
 export const humanClicks = ofClass('human', 'clicks of people');
 export const clicked = count('clicked', 'messages with a click of the chosen classes', clickedSql);
-export const clickedShare = (help: string) => share('clicked_share', help, shareSql(clickedSql, linked));
+export const clickedShare = (whole: string) =>
+  share('clicked_share', 'clicked', whole, shareSql(clickedSql, linked), ': the click-through rate');
 
 export const chosenClasses = (help: string): Report['choice'] => ({
   name: 'classes',
@@ -44,7 +43,7 @@ export const clicks: Report = {
     ofClass('scanner', 'of programs that check links'),
     ofClass('unknown', 'with one sign that it may be no person'),
     clicked,
-    clickedShare('click-through rate: clicked ÷ messages'),
+    clickedShare('messages'),
     ...percentiles({
       percents: [50, 90],
       prefix: 'first_click_',
@@ -61,7 +60,7 @@ export const clicks: Report = {
   ),
 };
 
-const bits = clickClasses.map(bitOf).join(', ');
+const bits = clickClasses.map((name) => classBits([name])).join(', ');
 const names = clickClasses.map((name) => `'${name}'`).join(', ');
 
 export const clickReasons: Report = {

@@ -81,9 +81,9 @@ export const hedging: Report = {
   measures: [
     count('messages', 'that were late', messages),
     count('delivered', 'with a receipt that says delivered, of either copy', delivered),
-    share('delivered_share', 'delivered ÷ messages', shareSql(delivered, messages)),
+    share('delivered_share', 'delivered', 'messages', shareSql(delivered, messages)),
     count('delivered_10s', 'delivered within 10 s of the decision', soon),
-    share('delivered_10s_share', 'delivered_10s ÷ messages', shareSql(soon, messages)),
+    share('delivered_10s_share', 'delivered_10s', 'messages', shareSql(soon, messages)),
     ...percentiles({
       percents: [50, 95],
       prefix: 'delivered_',

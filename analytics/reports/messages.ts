@@ -40,7 +40,7 @@ export const byStatus = [
   ofStatus('canceled', 'canceled before their time'),
 ];
 export const deliveredShare = (ofAll: string) =>
-  share('delivered_share', 'delivered ÷ messages', shareSql(delivered, ofAll));
+  share('delivered_share', 'delivered', 'messages', shareSql(delivered, ofAll));
 
 export const delivery: Report = {
   ...overMessages,
@@ -109,7 +109,7 @@ export const throughput: Report = {
   measures: [
     accepted,
     submitted,
-    count('seconds', 'length of the time of the row', 'seconds'),
+    { ...count('seconds', 'length of the time of the row', 'seconds'), countsNothing: true },
     rate('messages_per_second', 'messages ÷ seconds, to four digits', rateSql('sum(messages)')),
     rate('segments_per_second', 'segments submitted ÷ seconds, to four digits', rateSql('sum(segments_submitted)')),
   ],

@@ -34,13 +34,17 @@ export const otp: Report = {
     countIf('max_attempts_reached', 'five wrong guesses', "reason = 'max_attempts_reached'"),
     countIf('locked', 'too many wrong guesses about the number', "reason = 'locked'"),
     countIf('canceled', 'canceled, also by another code of the same purpose that was entered', "status = 'canceled'"),
-    share('delivered_share', 'delivered ÷ started', shareSql(sumIf('delivered'), started)),
-    share('conversion', 'verified ÷ started', shareSql(verified, started)),
-    share(
-      'conversion_of_delivered',
-      'verified among delivered ÷ delivered',
-      shareSql(sumIf("status = 'verified' AND delivered"), sumIf('delivered')),
-    ),
+    share('delivered_share', 'delivered', 'started', shareSql(sumIf('delivered'), started)),
+    share('conversion', 'verified', 'started', shareSql(verified, started)),
+    {
+      ...share(
+        'conversion_of_delivered',
+        'verified',
+        'delivered',
+        shareSql(sumIf("status = 'verified' AND delivered"), sumIf('delivered')),
+      ),
+      help: 'verified among delivered ÷ delivered',
+    },
     ...percentiles({
       percents: [50, 90, 99],
       prefix: 'verified_',
@@ -66,7 +70,7 @@ export const otp: Report = {
   counted: 'counted',
 };
 
-/** The rows of all other accounts for the same time and numbers. */
+/** The rows of all other carriers for the same time, sender and numbers. */
 const peers = (column: string) => `(sum(${column}) OVER peers - ${column})`;
 const peersClaimed = peers('m_claimed_delivered');
 const peersVerified = peers('m_verified_of_claimed_count');
@@ -93,21 +97,23 @@ export const otpTrust: Report = {
   measures: [
     count('messages', 'taken by the carrier', 'sum(counted)'),
     count('claimed_delivered', 'with a receipt that says delivered', 'sum(claimed)'),
-    share('claimed_share', 'claimed_delivered ÷ messages', 'round(sum(claimed) / sum(counted), 4)'),
+    share('claimed_share', 'claimed_delivered', 'messages', 'round(sum(claimed) / sum(counted), 4)'),
     count('verified', 'entered, with or without a receipt', 'sum(verified)'),
     share(
       'conversion',
-      'verified ÷ messages: what routes with `choose: conversion` are drawn by, there of the last minutes',
+      'verified',
+      'messages',
       'round(sum(verified) / sum(counted), 4)',
+      ': what routes with `choose: conversion` are drawn by, there of the last minutes',
     ),
     count('verified_of_claimed_count', 'entered among those with such a receipt', verifiedOfClaimed),
-    share('trust', 'verified_of_claimed_count ÷ claimed_delivered', shareSql(verifiedOfClaimed, 'sum(claimed)')),
+    share('trust', 'verified_of_claimed_count', 'claimed_delivered', shareSql(verifiedOfClaimed, 'sum(claimed)')),
   ],
   compared: [
     compared(
       'share',
       'peers_trust',
-      'the same figure of all other rows together, of the same hour, day and prefix where grouped by them',
+      'the same figure of the other carriers together, of the same hour, day, sender and prefix where grouped by them; null where no other carrier had any',
       shareSql(peersVerified, peersClaimed),
     ),
     compared(
@@ -119,7 +125,7 @@ export const otpTrust: Report = {
         `${wilsonSql('m_verified_of_claimed_count', 'm_claimed_delivered', '+')} < ${wilsonSql(peersVerified, peersClaimed, '-')} - ${differenceLeast})`,
     ),
   ],
-  peersOf: ['hour', 'day', 'prefix'],
+  peersOf: ['hour', 'day', 'sender', 'prefix'],
   reads: ['carrier', 'claimed', 'verified', 'verified_of_claimed', 'counted'],
   counted: 'counted',
 };

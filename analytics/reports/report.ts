@@ -33,7 +33,15 @@ type ReportFormat = (typeof reportFormats)[number];
 export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
 
 /** A column of the answer. What its SQL reads is said by the kinds below. */
-export type ReportColumn = { readonly name: string; readonly unit: ColumnUnit; readonly help: string };
+export type ReportColumn = {
+  readonly name: string;
+  readonly unit: ColumnUnit;
+  readonly help: string;
+  /** Of a share: the counts that it is made of, by their names. */
+  readonly madeOf?: readonly string[];
+  /** It has a value whatever happened, such as the length of the time. */
+  readonly countsNothing?: true;
+};
 
 /** Every row of the answer is grouped by it: an expression over one row of the table. */
 export type KeyColumn = ReportColumn & { readonly ofRow: string };
@@ -154,7 +162,10 @@ const measureIn =
 
 export const text = measureIn('text');
 export const count = measureIn('count');
-export const share = measureIn('share');
+/** `part` ÷ `whole`, by their names, as `ofGroup`. */
+export const share = (name: string, part: string, whole: string, ofGroup: string, more = ''): Measure => {
+  return { name, unit: 'share', help: `${part} ÷ ${whole}${more}`, madeOf: [part, whole], ofGroup };
+};
 export const rate = measureIn('rate');
 export const milliseconds = measureIn('ms');
 

@@ -1,5 +1,5 @@
 -- How many events of each kind an hour saw, kept by the database itself as events arrive: reports over long periods
--- read this and not the events. It is fed from the same inserts, under the same deduplication token.
+-- read this and not the events, until 006 dropped it. It is fed from the same inserts, under the same deduplication token.
 CREATE TABLE IF NOT EXISTS sms_events_hourly
 (
     account_id LowCardinality(String),

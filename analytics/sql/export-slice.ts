@@ -108,9 +108,8 @@ function valueOf({ columns, slicedBy }: PublicTable, parameter: string): string 
   return `CAST({${parameter}:String} AS ${type})`;
 }
 
-/** Events in their own order, by message. */
-const orderOf = (table: PublicTable): string =>
-  table.name === 'sms_events' ? `${table.sortedBy}, stream_epoch, stream_seq, batch_index` : table.sortedBy;
+const orderOf = ({ sortedBy, thenBy }: PublicTable): string =>
+  thenBy === undefined ? sortedBy : `${sortedBy}, ${thenBy}`;
 
 type Row = { readonly slice_end?: string; readonly n?: number };
 

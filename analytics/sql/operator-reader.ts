@@ -12,10 +12,13 @@ import { withinItsTime } from '../../platform/within-its-time.ts';
 import { notReadOnly } from './select-only.ts';
 import { literal } from './sql-user.ts';
 
-/** refused: not read-only, or wrong · too_large: more rows or octets than an answer may have · too_slow · busy: at once. */
+/**
+ * refused: not read-only, or wrong · too_large: more rows or octets than an answer may have · too_slow · busy: at once ·
+ * unavailable: nothing of the store may be answered now.
+ */
 export type SqlAnswer =
   | { readonly result: 'found'; readonly octets: Buffer }
-  | { readonly result: 'refused' | 'too_large' | 'too_slow' | 'busy'; readonly detail: string };
+  | { readonly result: 'refused' | 'too_large' | 'too_slow' | 'busy' | 'unavailable'; readonly detail: string };
 
 export type OperatorReader = {
   /** Waits for its turn; a bounded number may wait. */
@@ -27,8 +30,11 @@ export type OperatorReader = {
 const { operatorSql: bounds } = limits;
 const load = createRequire(import.meta.url);
 
-/** `dataDir`: the folder of the engine, which is open in this process. */
-export function openOperatorReader(dataDir: string): OperatorReader {
+/**
+ * `dataDir`: the folder of the engine, which is open in this process; `unreadable`: why nothing of it may be answered now,
+ * or null.
+ */
+export function openOperatorReader(dataDir: string, unreadable: () => string | null = () => null): OperatorReader {
   const { Session } = load('chdb') as typeof Chdb;
   const session = new Session(dataDir);
   // readonly comes last: it ends every other change.
@@ -64,6 +70,8 @@ export function openOperatorReader(dataDir: string): OperatorReader {
 
   return {
     async run(sql, format) {
+      const why = unreadable();
+      if (why !== null) return { result: 'unavailable', detail: why };
       if (waiting >= bounds.waitingMax) return { result: 'busy', detail: 'too many statements wait' };
       waiting += 1;
       const turn = last.then(() => answer(sql, format)).finally(() => (waiting -= 1));

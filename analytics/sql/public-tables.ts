@@ -19,6 +19,8 @@ export type PublicTable = {
   readonly slicedBy: string;
   /** Its key, as far as slices follow it, so that the engine reads no further than it must. */
   readonly sortedBy: string;
+  /** In which order rows come that are alike in it. */
+  readonly thenBy?: string;
   readonly columns: readonly PublicColumn[];
   /** Columns of the table that nobody but the system reads → why. */
   readonly withheld: Readonly<Record<string, string>>;
@@ -63,6 +65,7 @@ export const publicTables: readonly PublicTable[] = [
     time: 'accepted_at',
     slicedBy: 'message_id',
     sortedBy: 'account_id, message_id',
+    thenBy: 'stream_epoch, stream_seq, batch_index',
     columns: [
       shared.accountId,
       column('message_id', text, 'the message: `sms_…`; ids sort by time'),
@@ -79,13 +82,17 @@ export const publicTables: readonly PublicTable[] = [
       column('segment', 'UInt8', 'the segment it is about, from 1; 0: the whole message'),
       column('segments', 'UInt8', 'segments of the message'),
       column('carrier_message_id', text, 'the id that the carrier gave; empty without one'),
-      column('error', name, 'a code of docs/errors.md or the carrier’s error; empty without an error'),
+      column(
+        'error',
+        name,
+        'a code of docs/errors.md, or the carrier’s error, such as `receipt_undelivered:27`; of `deferred`, `rerouted` and `hedged` a sentence that ends with one (kinds of events, below); empty without an error',
+      ),
       shared.category,
       shared.sender,
       column(
         'recipient',
         text,
-        'the number in E.164; of refused requests, and after `retention.numbers_clear_days`, only the last digits',
+        'the number in E.164; after `retention.numbers_clear_days` only its last four digits (`**********5678`); of refused requests its beginning and its last two (`+12025****23`)',
       ),
       column(
         'recipient_key',

@@ -76,6 +76,7 @@ async function answer(request: IncomingMessage, token: Buffer, reader: Pick<Oper
   if (found.result === 'found') return { octets: found.octets, format };
   const { result, detail } = found;
   if (result === 'busy') return problem(503, 'overloaded', detail, 1);
+  if (result === 'unavailable') return problem(503, 'sql_unavailable', detail, 5);
   return problemOf({ code: `sql_${result}`, detail, retryAfterS: null });
 }
 

@@ -14,6 +14,7 @@ import { log } from '../../platform/log.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Bus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
+import { readErasuresFile } from '../bus/erasures-file.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { joinBus, roleClock } from './role-start.ts';
 import { yieldProcessor } from './yield-processor.ts';
@@ -30,10 +31,11 @@ runRole('analytics', async (link) => {
     shares: configuration.limits.shares,
     retention: configuration.retention,
     linkDays: configuration.limits.linkDays,
+    knownErasures: () => readErasuresFile(settings.dataDir),
     clock,
   });
   const stopYielding = yieldProcessor(() => node.lateMs, clock);
-  const sql = await operatorSql(settings, configuration.analytics.sqlEndpoint);
+  const sql = await operatorSql(settings, configuration.analytics.sqlEndpoint, () => node.unreadable);
   return {
     health: () => node.health(),
     async drain(deadlineMs) {
@@ -51,6 +53,7 @@ runRole('analytics', async (link) => {
 async function operatorSql(
   { clickhouseUrl, dataDir, sqlToken }: Settings,
   endpoint: Configuration['analytics']['sqlEndpoint'],
+  unreadable: () => string | null,
 ): Promise<{ close(): Promise<void> } | null> {
   if (endpoint === null) return null;
   if (clickhouseUrl !== null) {
@@ -60,7 +63,7 @@ async function operatorSql(
   if (sqlToken === null) {
     throw new SetupError('analytics.sql_endpoint: expected HELIOGRAPH_SQL_TOKEN with the token that it asks for');
   }
-  const reader = openOperatorReader(clickhouseDir(dataDir));
+  const reader = openOperatorReader(clickhouseDir(dataDir), unreadable);
   const server = await startSqlEndpoint({ port: endpoint.port, token: sqlToken, reader });
   return {
     async close() {

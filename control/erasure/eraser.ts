@@ -2,19 +2,9 @@
 // the audit log too. Every step may be repeated. At its start, an erasure that a part lacks is carried out again: NATS,
 // the database and the file of the data folder each remember all of them, and the event store for itself. What was in
 // flight is looked for once more some days later.
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type EraseRows, type EraseRowsReply, querySubjects } from '../../analytics/contract.ts';
-import {
-  type Counts,
-  type ErasureJob,
-  type Erasure,
-  erasureJobs,
-  orderErasure,
-  setReceipt,
-  decodeErasure,
-  encodeErasure,
-} from '../../cluster/bus/erasures.ts';
+import { type Counts, type ErasureJob, erasureJobs, orderErasure, setReceipt } from '../../cluster/bus/erasures.ts';
+import { addToErasuresFile, readErasuresFile } from '../../cluster/bus/erasures-file.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { rewriteFile } from '../../cluster/bus/rewrite-file.ts';
 import { streamOfBucket } from '../../cluster/bus/streams.ts';
@@ -124,27 +114,4 @@ async function eraseRows({ bus, clock }: EraserParts, job: ErasureJob, notBefore
     if (reply.result === 'done') return reply.removed;
     await clock.sleep(lookEveryMs, stopping);
   }
-}
-
-/**
- * The erasures in a file of the data folder, one line of JSON each, without any number. An operator keeps it when the rest of
- * the folder is restored from a backup, so that the restored system carries out what was erased since.
- */
-export const erasuresFile = (dataDir: string): string => join(dataDir, 'erasures');
-
-/** Lines that cannot be read, such as one that was cut off by a crash, are left out. */
-export function readErasuresFile(dataDir: string): readonly Erasure[] {
-  const file = erasuresFile(dataDir);
-  if (!existsSync(file)) return [];
-  const lines = readFileSync(file, 'utf8').split('\n');
-  return lines.flatMap((line) => {
-    const job = line === '' ? null : decodeErasure(Buffer.from(line));
-    return job === null ? [] : [job];
-  });
-}
-
-export function addToErasuresFile(dataDir: string, { id, hash, listKey, place, accountId, atMs, by }: Erasure): void {
-  if (readErasuresFile(dataDir).some((each) => each.id === id)) return;
-  const line = encodeErasure({ id, hash, listKey, place, accountId, atMs, by, receipt: null });
-  appendFileSync(erasuresFile(dataDir), `\n${line}\n`, { mode: 0o600, flush: true });
 }

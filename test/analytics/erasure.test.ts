@@ -216,7 +216,18 @@ test('a store restored from before it erases again when it starts, and a NATS wi
   rmSync(backup, { recursive: true });
   expect(filesWith(folder, person).length).toBeGreaterThan(0);
   await open();
-  await until('it is gone again', async () => (await rowsOf(person)) === 0);
+  // Recorded from the moment it began; nothing is answered.
+  const why = 'the store was restored and is read when erasures are carried out again (1 left)';
+  expect([node.unreadable, node.health()]).toEqual([why, { ok: true, detail: `recording; ${why}` }]);
+  const fresh = contextOf({ recipient: neighbour });
+  await events.publish(lifeOf(fresh));
+  for (const [subject, query] of answeredToAccounts(fresh)) {
+    const answer = await events.bus.connection.request(subject, JSON.stringify(query), { timeout: 5_000 });
+    expect([subject, answer.json()]).toEqual([subject, { result: 'unavailable', why: 'away', detail: why }]);
+  }
+  await until('it is read again', () => node.unreadable === null);
+  expect([await rowsOf(person), node.health().detail]).toEqual([0, 'recording']);
+  await until('it was recorded', async () => (await countOf('sms_events', fresh)) === 3);
   expect(await done(erasure)).toMatchObject({ messages: 1, sms_events: 3 });
   expect(filesWith(folder, person)).toEqual([]);
 
@@ -229,5 +240,18 @@ test('a store restored from before it erases again when it starts, and a NATS wi
   await until('NATS has them', async () => (await erasureJobs(events.bus)).length === before.length);
   expect(hashes(await erasureJobs(events.bus))).toEqual(hashes(before));
 });
+
+/** A query of each kind. */
+function answeredToAccounts({ accountId, messageId }: EventContext): readonly (readonly [string, object])[] {
+  const of = { accountId, livemode: true };
+  const time = { fromMs: 0, toMs: systemClock.nowMs() };
+  return [
+    [querySubjects.get, { ...of, messageId }],
+    [querySubjects.list, { ...of, limit: 1 }],
+    [querySubjects.report, { ...of, ...time, report: 'delivery', groupBy: [], timeZone: 'UTC', format: 'json' }],
+    [querySubjects.report, { ...of, ...time, table: 'sms_events', format: 'json' }],
+    [querySubjects.replayEvents, { ...of, ...time }],
+  ];
+}
 
 const now = () => (systemClock.nowMs() / 1_000).toFixed(3);

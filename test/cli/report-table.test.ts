@@ -11,11 +11,34 @@ describe('a report', () => {
   test.each(reports)('$name with one row of zeros is empty, with one count it is not', (report) => {
     const row = zeros(report);
     expect([isEmpty(report, []), isEmpty(report, [row]), isEmpty(report, [row, row])]).toEqual([true, true, true]);
-    for (const { name, ofGroup } of report.measures)
-      expect([name, isEmpty(report, [row, { ...row, [name]: 1 }])]).toEqual([name, ofGroup === 'seconds']);
+    for (const { name } of report.measures)
+      expect([name, isEmpty(report, [row, { ...row, [name]: 1 }])]).toEqual([name, name === 'seconds']);
   });
 
-  test('shows rates however small they are; other columns of zeros are left out', () => {
+  test('shows shares of 0 and the counts that they are made of; other counts of zeros are left out', () => {
+    const report = named('otp-trust');
+    const row = { ...zeros(report), carrier: 'alpha', messages: 200, claimed_delivered: 200, claimed_share: 1 };
+    expect(tableOf(report, [], [{ ...row, peers_trust: null, suspicious: 0 }])).toEqual([
+      'carrier  messages  claimed_delivered  claimed_share  verified  conversion  verified_of_claimed_count  trust',
+      'alpha         200                200              1         0           0                          0      0',
+    ]);
+    const ofDelivery = named('delivery');
+    const failed = { ...zeros(ofDelivery), messages: 5, failed: 5 };
+    expect(tableOf(ofDelivery, [], [failed])[0]).toBe('messages  delivered  failed  delivered_share');
+  });
+
+  test('names only columns of its own as those that a share is made of', () => {
+    for (const report of reports) {
+      const counts = report.measures.filter(({ unit }) => unit === 'count').map(({ name }) => name);
+      for (const { name, unit, madeOf } of report.measures) {
+        expect([report.name, name, madeOf === undefined]).toEqual([report.name, name, unit !== 'share']);
+        const unknown = (madeOf ?? []).filter((each) => !counts.includes(each));
+        expect([report.name, name, unknown]).toEqual([report.name, name, []]);
+      }
+    }
+  });
+
+  test('shows rates however small they are; counts of zeros are left out', () => {
     const report = named('throughput');
     const row = { ...zeros(report), messages: 3, seconds: 604_800, messages_per_second: 0.00000496 };
     expect(tableOf(report, [], [row])).toEqual([
@@ -28,10 +51,17 @@ describe('a report', () => {
 
   test('has durations with their units, and none where nothing was measured', () => {
     const report = named('clicks');
-    const row = { ...zeros(report), messages: 2, clicked: 1, first_click_p50_ms: 443_556, first_click_p90_ms: null };
+    const row = {
+      ...zeros(report),
+      messages: 2,
+      clicked: 1,
+      clicked_share: 0.5,
+      first_click_p50_ms: 443_556,
+      first_click_p90_ms: null,
+    };
     expect(tableOf(report, [], [row])).toEqual([
-      'messages  clicked  first_click_p50',
-      '       2        1       7 min 24 s',
+      'messages  clicked  clicked_share  first_click_p50',
+      '       2        1            0.5       7 min 24 s',
     ]);
   });
 });

@@ -6,7 +6,7 @@ import { changeAccountSettings, readAccountSettings } from '../../control/store/
 import { listSenders } from '../../control/store/senders.ts';
 import type { Store } from '../../control/store/store.ts';
 import { createTemplate, findTemplate } from '../../control/store/templates.ts';
-import type { AccountId } from '../../model/ids.ts';
+import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
@@ -147,4 +147,11 @@ test('the handling of messages from subscribers is set and shown', async () => {
   expect((await cli('accounts', 'inbound', accountId)).stdout).toMatch(/kept, encrypted[^]*the default of the country/);
   expect((await cli('accounts', 'inbound', accountId, '--keep-text', 'on')).stderr).toContain('expected yes or no');
   expect((await cli('accounts', 'inbound', accountId, '--help-text', 'x'.repeat(500))).stderr).toContain('459');
+});
+
+test('a list of an account that does not exist is refused', async () => {
+  const nobody = newAccountId(1);
+  const none = { code: 1, stdout: '', stderr: `account_not_found: there is no account ${nobody}\n` };
+  for (const list of ['senders', 'templates', 'keys'])
+    expect(await cli(list, 'list', '--account', nobody)).toEqual(none);
 });

@@ -10,6 +10,7 @@ import { applySchema } from '../../analytics/store/schema.ts';
 import { cancellations } from '../../cluster/bus/cancellations.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { erasureJobs, newErasure, orderErasure } from '../../cluster/bus/erasures.ts';
+import { erasuresFile } from '../../cluster/bus/erasures-file.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { numberKey } from '../../cluster/bus/installation-secret.ts';
@@ -19,7 +20,7 @@ import { type CommandsAudit, auditCommands } from '../../control/audit-commands.
 import { encodeAttempts } from '../../actors/webhook/attempts/attempt-record.ts';
 import { ParkedDeletes } from '../../actors/webhook/delivery/parked-deletes.ts';
 import type { DeliveryAttempt } from '../../actors/webhook/contract.ts';
-import { type Eraser, startEraser, erasuresFile } from '../../control/erasure/eraser.ts';
+import { type Eraser, startEraser } from '../../control/erasure/eraser.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { openStore } from '../../control/store/store.ts';
 import { writeDecision } from '../../control/store/subscriber-decisions.ts';

@@ -57,6 +57,7 @@ describe('deadlines', () => {
     await waiting;
     expect(given).toBeInstanceOf(DeadlineExceeded);
     expect(given).toMatchObject({ message: 'the peer did not finish within 10 ms' });
+    expect(new DeadlineExceeded('a drain', 5_999.503_8).message).toBe('a drain did not finish within 6000 ms');
   });
   test('until returns the result of the condition, and names what it waited for in vain', async () => {
     let asked = 0;

@@ -18,6 +18,9 @@ export function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readon
       ...[['pending', null] as const, ['failed', 'delivery_failed'] as const],
     ]);
     const identity = { messageId, kind: 'otp', attempt: 0, carrier: '', segment: 0, detail: '' };
+    const language = one(['en', 'bn', null]);
+    // A language in which nobody has entered a code.
+    const isUnused = status !== 'verified' && at % 5 === 0;
     const isTwice = at % 9 === 0 && at > 0;
     return {
       ...{ kind: 'otp', eventId: eventIdOf(identity), atMs: createdAtMs, accountId, livemode: true, version: at + 2 },
@@ -28,7 +31,7 @@ export function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readon
         reason,
         purpose: 'default',
       },
-      ...{ language: one(['en', 'bn', null]), ownCode: at % 10 === 0, sender, clientReference: null, createdAtMs },
+      ...{ language: isUnused ? 'hi' : language, ownCode: at % 10 === 0, sender, clientReference: null, createdAtMs },
       expiresAtMs: createdAtMs + 300_000,
       endedAtMs: status === 'pending' ? null : createdAtMs + 1_000 + Math.floor(random.unit() * 90_000),
       attempts: 1,

@@ -21,6 +21,7 @@ import type { Receipt } from '../../../smpp/receipt.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
 import { queryEventStore } from '../../ask-event-store.ts';
 import type { Outstanding } from './outstanding.ts';
+import { receiptError } from './receipt-error.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 import type { Resend } from '../outcome/resend.ts';
 import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
@@ -168,7 +169,7 @@ export class Receipts {
       segment: submitted.segment,
       // In the response's form, under which a replay has the submit; the receipt's may differ.
       carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
-      error: kind === 'delivered' ? null : errorOf(receipt),
+      error: kind === 'delivered' ? null : receiptError(receipt),
     });
     const lagMs = Math.max(0, event.atMs - submitted.atMs);
     if (isFinal) this.#lag[submitted.category].observe(lagMs / 1_000);
@@ -301,11 +302,6 @@ export class Receipts {
     // ESME_RX_T_APPN (SMPP 3.4, 5.1.3) asks the carrier to keep the receipt and to retry.
     respond(ended === 'not_safe' ? commandStatus.ESME_RX_T_APPN : commandStatus.ESME_ROK);
   }
-}
-
-function errorOf(receipt: Receipt): string {
-  const code = receipt.errorCode === '' ? '' : `:${receipt.errorCode}`;
-  return `receipt_${receipt.state}${code}`;
 }
 
 /** Without a country's number plan: only international numbers. */

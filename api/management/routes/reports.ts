@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { ReportPart, RunReport, RunReportReply } from '../../../analytics/contract.ts';
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
-import { reportOf, reports } from '../../../analytics/reports/catalogue.ts';
+import { reports } from '../../../analytics/reports/catalogue.ts';
 import type { ColumnUnit, Dimension, Report, ReportQuery } from '../../../analytics/reports/report.ts';
 import { contentTypes } from '../../../analytics/sql/public-tables.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -12,6 +12,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
+import { envelopeOf, envelopeSchema } from '../report-envelope.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../report-query.ts';
 import { capitalized } from '../schemas/common.ts';
 
@@ -132,34 +133,15 @@ function dropRest(connection: Bus['connection'], subject: string, last: ReportPa
   }
 }
 
-/** What was asked for, with defaults filled in, and the rows under `data`. */
 async function* enveloped(
   query: ReportQuery,
   timeZoneGiven: string,
   octets: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const head = JSON.stringify({
-    object: 'report',
-    report: query.report,
-    from: new Date(query.fromMs).toISOString(),
-    to: new Date(query.toMs).toISOString(),
-    time_zone: timeZoneGiven,
-    group_by: query.groupBy,
-    livemode: query.livemode,
-    ...chosenIn(query),
-  });
+  const head = JSON.stringify(envelopeOf(query, timeZoneGiven));
   yield Buffer.from(`${head.slice(0, -1)},"data":`);
   yield* octets;
   yield Buffer.from('}');
-}
-
-/** What a report with a choice was made with, under its name. */
-export function chosenIn({
-  report,
-  chosen,
-}: Pick<ReportQuery, 'report' | 'chosen'>): Readonly<Record<string, readonly string[]>> {
-  const name = reportOf(report)?.choice?.name;
-  return name === undefined || chosen === undefined ? {} : { [name]: chosen };
 }
 
 function answerOf(report: Report) {
@@ -186,18 +168,5 @@ function answerOf(report: Report) {
     ),
   });
   const name = `${report.name.split('-').map(capitalized).join('')}Report`;
-  const { choice } = report;
-  return z
-    .strictObject({
-      object: z.literal('report'),
-      report: z.literal(report.name),
-      from: z.iso.datetime(),
-      to: z.iso.datetime(),
-      time_zone: z.string(),
-      group_by: z.array(z.enum(report.groupBy as [string, ...string[]])),
-      livemode: z.boolean(),
-      ...(choice && { [choice.name]: z.array(z.enum(choice.values as [string, ...string[]])).describe(choice.help) }),
-      data: z.array(row),
-    })
-    .openapi(name);
+  return envelopeSchema(report, row).openapi(name);
 }

@@ -12,8 +12,8 @@ import { problemCatalogue } from '../../../api/problem-catalogue.ts';
 const text = readFileSync(new URL('../../../docs/reports.md', import.meta.url), 'utf8');
 
 test('docs/reports.md lists every report with its columns', async () => {
-  const row = ({ name, unit, help }: { name: string; unit: string; help: string }) =>
-    `\`${name}\`${unit === 'text' || help === name ? '' : `: ${help}`}`;
+  const row = ({ name, help }: { name: string; help: string }) =>
+    `\`${name}\`${help === '' || help === name ? '' : `: ${help}`}`;
   const table = [
     '| report | counts | by | columns |',
     '|---|---|---|---|',
