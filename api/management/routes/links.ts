@@ -30,6 +30,7 @@ type Asked = HandlerContext<unknown, unknown, z.infer<typeof idParams>>;
 const switching = (verb: 'disable' | 'enable', summary: string, description: string): Endpoint =>
   endpoint({
     ...shared,
+    waitsForOthers: true,
     method: 'post',
     path: `/v1/links/{id}/${verb}`,
     summary,
@@ -77,7 +78,7 @@ async function setDisabled(context: Asked, disabled: boolean): Promise<HandlerRe
   const { parts, account, principal, by, params } = context;
   const found = isLinkId(params.id) ? parts.links.links.link(params.id) : undefined;
   if (found === undefined || found.accountId !== account.accountId || found.livemode !== principal.livemode) {
-    return { problem: problem(404, 'not_found', 'no link of this account has this id') };
+    return { problem: problem(404, 'not_found', 'no link of this account has this id in the mode of this key') };
   }
   const onBus = {
     failed: 'a link could not be switched',
