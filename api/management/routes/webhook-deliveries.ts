@@ -182,7 +182,9 @@ async function replay(
       return { problem: unavailable('the event store, which has the events, did not answer in time') };
     case 'not_taken':
       return {
-        problem: unavailable('the delivery process cannot take the event now: it stops, or has no room for it'),
+        problem: unavailable(
+          'the delivery process cannot take the event now: it stops, has no room for it, or does not know the endpoint yet',
+        ),
       };
     default:
       return unreachable(answer);
