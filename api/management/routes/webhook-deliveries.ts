@@ -13,7 +13,6 @@ import {
 } from '../../../actors/webhook/contract.ts';
 import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attempts/read-attempts.ts';
 import { type StoredWebhook, findWebhook } from '../../../control/store/webhook-endpoints.ts';
-import type { EventId } from '../../../model/ids.ts';
 import { subscribesTo, webhookTestType, webhookTypesOfEndpoints } from '../../../model/webhook-endpoint.ts';
 import { momentOf } from '../../../model/moment.ts';
 import { unreachable } from '../../../platform/assert.ts';
@@ -213,7 +212,7 @@ function wantedOf(
   if (event_id === undefined && since === undefined) {
     return { problem: wrongField('event_id', 'expected event_id or since') };
   }
-  const eventId = (event_id ?? null) as EventId | null;
+  const eventId = event_id ?? null;
   const sinceMs = momentOf(since ?? '');
   const untilMs = momentOf(until ?? '');
   if (sinceMs !== null && sinceMs >= nowMs) return { problem: wrongField('since', 'must be in the past') };
