@@ -206,8 +206,8 @@ export const problemCatalogue = {
   sql_unavailable: operator(503, 'The event store may not be read now').fix(
     'It was restored from a backup, and erasures are carried out again first. Try again after the seconds in `Retry-After`.',
   ),
-  webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
-    'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
+  webhooks_unavailable: operator(503, 'Attempts, tests and replays of webhooks cannot be asked for now').fix(
+    'Events are kept, and sent later; `detail` says what does not answer. Try again after the seconds in `Retry-After`.',
   ),
   recording_behind: operator(503, 'What happened last is not recorded yet').fix(
     'Nothing is lost: events wait to be recorded. `detail` says for how long they have. Try again after the seconds in `Retry-After`, or ask with an earlier `until`.',
@@ -219,7 +219,7 @@ export const problemCatalogue = {
     'Send the request to the API, not to the loopback port of the control role.',
   ),
   control_plane_unavailable: operator(503, 'The management API is away').fix(
-    'Messages are still sent; the control role or its database is down. Try again after `Retry-After`.',
+    'Messages are still sent; `detail` says what does not answer: the control role, its database, NATS or another process. Try again after `Retry-After`.',
   ),
   internal_error: operator(500, 'An error inside Heliograph').fix(
     'Report the `request_id` to the operator; the log has the cause. A retry with the same `Idempotency-Key` is safe.',

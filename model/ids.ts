@@ -141,6 +141,15 @@ export function eventIdOf(parts: {
   return `evt_${digest.slice(0, 22)}` as EventId;
 }
 
+export function isEventId(text: string): text is EventId {
+  return /^evt_[A-Za-z0-9_-]{22}$/.test(text);
+}
+
+/** Of an event, or of a batch. */
+export function isWebhookId(text: string): boolean {
+  return /^ev[tb]_[A-Za-z0-9_-]{22}$/.test(text);
+}
+
 /** The webhook-id of a batch: the same events for the same endpoint make the same one. */
 export function batchIdOf(endpointId: WebhookEndpointId, eventIds: readonly EventId[]): string {
   return `evb_${hash('sha256', [endpointId, ...eventIds.toSorted()].join('|'), 'base64url').slice(0, 22)}`;

@@ -30,10 +30,12 @@ export const controlLimits = {
     pageMax: 100,
     /** Shorter than the ingress waits for a forwarded request, longer than one statement. */
     requestDeadlineMs: 8_000,
-    /** Requests before authentication; `management_requests` of the shares bounds those of each account. */
+    /** Requests before authentication; `management_requests` and `management_waits` of the shares bound those of each account. */
     requestsInFlightMax: 256,
     /** Concurrent writes of one account: each locks the account's row. */
     writesAtOnce: 2,
+    /** How long a write waits for earlier ones of its account: then its first statement has its whole time. */
+    turnWaitMs: 4_000,
   },
   directory: {
     /** Every process should see a change within a second; until this long after it two may have different states. */
@@ -114,4 +116,8 @@ const { management, store } = controlLimits;
 assert(
   management.requestDeadlineMs > store.statementTimeoutMs + store.connectTimeoutMs,
   'a management request would end before its only statement could',
+);
+assert(
+  management.turnWaitMs + store.statementTimeoutMs <= management.requestDeadlineMs,
+  'a write that waited for its turn would end before its only statement could',
 );

@@ -214,7 +214,7 @@ export const sharedBounds = {
     total: 32,
     perAccount: 4,
   }),
-  /** As many as an account may have at the management API; a test takes up to five seconds. */
+  /** As many as an account may have at the management API (management_waits); a test takes up to five seconds. */
   webhook_management: bound({
     unit: 'management requests about deliveries, tests and replays of webhooks that are being answered',
     countedIn: 'delivery process',
@@ -223,7 +223,17 @@ export const sharedBounds = {
   }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({
-    unit: 'management requests in progress',
+    unit: 'management requests in progress that are answered from the database or from memory',
+    countedIn: 'control process',
+    total: 64,
+    perAccount: 8,
+  }),
+  /**
+   * They take up to 8 s each, exports more, and no place of those above: a key can be revoked while all of them wait. With
+   * those above they are as many as an ingress thread forwards (requests_forwarded).
+   */
+  management_waits: bound({
+    unit: 'management requests in progress that wait for another process or for NATS: reports, exports, deliveries, tests and replays of webhooks, events of test messages, the guard of one-time passwords, carriers',
     countedIn: 'control process',
     total: 64,
     perAccount: 8,

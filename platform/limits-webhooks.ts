@@ -25,6 +25,8 @@ export const webhookLimits = {
   overlapSecondsMax: 7 * 24 * 3_600,
   /** How long the management API waits for the delivery process: less than its own deadline of a request. */
   askMs: 7_000,
+  /** And for what it knows of an endpoint, before the attempts themselves are read (limits.delivery.answerMs). */
+  askDeliveriesMs: 4_000,
   /** `Retry-After` of a replay for which recording is behind, at most: it may catch up faster than it fell behind. */
   replayRetryAfterSMax: 60,
   /** Listening to events of test messages, in each control process. */

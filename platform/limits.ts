@@ -90,6 +90,10 @@ assert(
   'the management API would not wait for the result of the search for an event',
 );
 assert(
+  limits.webhooks.askDeliveriesMs + limits.delivery.answerMs < limits.management.requestDeadlineMs,
+  'the management API would not read the attempts at an endpoint of which the delivery process says nothing',
+);
+assert(
   limits.queries.idBehindMsMax > limits.idempotency.ttlMs &&
     limits.queries.idAheadMsMax > limits.idempotency.automaticKeyAheadMs + limits.recorder.clockSkewMsMax,
   'a list by time could leave out a message whose id was made at another time',

@@ -71,26 +71,30 @@ export type EndpointHealth = EndpointFailing & {
 export type DeliveriesRequest = EndpointOf;
 export type DeliveriesAnswer = { readonly health: EndpointHealth };
 
-/** The endpoint as PostgreSQL has it: the directory of the delivery process gets a change, such as a new secret, later. */
-export type TestRequest = EndpointOf & { readonly endpoint: WebhookEndpoint };
+/** The endpoint as PostgreSQL has it: the directory of the delivery process gets it, and a change such as a new secret, later. */
+type OfStored = EndpointOf & { readonly endpoint: WebhookEndpoint };
+
+export type TestRequest = OfStored;
 export type TestAnswer = { readonly attempt: DeliveryAttempt };
 
 /**
  * The events of a time, or one of them (`eventId`). They are sent again under the webhook-id they had. Milliseconds since
  * the epoch, `untilMs` exclusive.
  */
-export type ReplayRequest = EndpointOf & {
+export type ReplayRequest = OfStored & {
   readonly eventId: EventId | null;
   readonly sinceMs: number;
   readonly untilMs: number;
 };
 /**
  * `events` null: more than were counted. `running`: an earlier one to this endpoint. `not_searched`: the event was not found
- * before the time for the search was over. `behind`: what happened in the time is not recorded yet, the oldest of it for `behindMs`.
+ * before the time for the search was over. `event_store_away`: it does not answer. `not_taken`: the delivery process stops, has no
+ * room for the event, or does not know the endpoint yet. `behind`: what happened in the time is not recorded yet, the oldest of it
+ * for `behindMs`.
  */
 export type ReplayAnswer =
   | { readonly ok: true; readonly events: number | null }
-  | { readonly ok: false; readonly why: 'not_found' | 'running' | 'not_searched' | 'unavailable' }
+  | { readonly ok: false; readonly why: 'not_found' | 'running' | 'not_searched' | 'event_store_away' | 'not_taken' }
   | { readonly ok: false; readonly why: 'behind'; readonly behindMs: number | null };
 
 /** The answer when too many requests are being answered, or too many replays run: of this account, or of all. */

@@ -34,12 +34,18 @@ export type Endpoint<
   readonly liveOnly?: true;
   /** A long write: only a few run at a time. */
   readonly isImport?: true;
+  /**
+   * Its answer comes from another process or from NATS: it takes a place of `management_waits` in place of one of
+   * `management_requests`, and no turn of the account’s writes in the database.
+   */
+  readonly waitsForOthers?: true;
   /** Its answer may take an hour, and takes a place of `exports_running`. */
   readonly isExport?: true;
   /** A write that a suspended account may still make. */
   readonly whileSuspended?: true;
   /** Secret fields of its answer: null in a repeat under the same Idempotency-Key. */
   readonly shownOnce?: readonly string[];
+  /** Missing: a POST takes no body, or one without fields. */
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;
@@ -141,7 +147,7 @@ const everywhere: readonly ProblemCode[] = [
   'rate_limited',
   'internal_error',
 ];
-const withBody = ['invalid_json', 'unsupported_media_type', 'body_too_large', 'missing_field'] as const;
+const withOctets = ['invalid_json', 'unsupported_media_type', 'body_too_large'] as const;
 /** Refusals of every write: all take `Idempotency-Key`. */
 const withKey = ['idempotency_key_reused', 'idempotency_in_progress', 'idempotency_quota_exceeded'] as const;
 
@@ -149,7 +155,8 @@ function problemsOf({ method, body, query, params, handle, whileSuspended, probl
   const all = new Set(everywhere);
   const add = (is: boolean, ...codes: readonly ProblemCode[]) => is && codes.forEach((code) => all.add(code));
   const isWrite = method !== 'get';
-  add(body !== undefined, ...withBody, 'invalid_field', 'unknown_field');
+  add(body !== undefined || method === 'post', ...withOctets);
+  add(body !== undefined, 'missing_field', 'invalid_field');
   add(isWrite, 'invalid_field', ...withKey);
   add(isWrite && whileSuspended !== true, 'account_suspended');
   add(query !== undefined, 'invalid_field');

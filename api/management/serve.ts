@@ -1,5 +1,6 @@
 // Serves a management request: authentication, scope, validation, then the handler. A handler gets only validated
 // values and returns a value; what it throws becomes a 503 or a 500 here.
+import { z } from '@hono/zod-openapi';
 import type { Context, Hono } from 'hono';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
@@ -50,8 +51,8 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       const { octets } = read;
       const context = { ...read.context, parts: parts.handlers };
       const work = () => {
-        const handling =
-          endpoint.method === 'get' ? handle(context) : parts.work.write(accountId, () => handle(context));
+        const isInDatabase = endpoint.method !== 'get' && endpoint.waitsForOthers !== true;
+        const handling = isInDatabase ? parts.work.write(accountId, () => handle(context)) : handle(context);
         working = handling;
         return withDeadline('the request', limits.management.requestDeadlineMs, handling);
       };
@@ -73,7 +74,7 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       if (answer.replayed === true) c.header('idempotent-replayed', 'true');
       return c.json(answer.body as object, endpoint.answer.status);
     } catch (error) {
-      return answerProblem(c, problemOfError(error, c.get('requestId')));
+      return answerProblem(c, problemOfError(error, c.get('requestId'), endpoint));
     } finally {
       // After a timeout the work may still run in the database: the slot is kept until it ends, and until an answer in parts has left.
       void working.then(leave, leave);
@@ -112,11 +113,23 @@ function streamed(c: Context<Variables>, { stream, contentType, fileName }: Stre
   return c.body(ReadableStream.from(stream) as ReadableStream<Uint8Array<ArrayBuffer>>);
 }
 
-/** A database that is away is not a bug: sending goes on without it. */
-export function problemOfError(error: unknown, requestId: string): Problem {
-  if (isStoreUnavailable(error) || error instanceof DeadlineExceeded) {
+/**
+ * A database that is away is not a bug: sending goes on without it. Its own deadlines end in errors of its own; a request that
+ * took too long as a whole waited for what its endpoint waits for.
+ */
+export function problemOfError(
+  error: unknown,
+  requestId: string,
+  { waitsForOthers }: Pick<Endpoint, 'waitsForOthers'> = {},
+): Problem {
+  if (isStoreUnavailable(error)) {
     log.warn({ requestId, error: messageOf(error) }, 'the database is away');
     return problem(503, 'control_plane_unavailable', 'the database of the management API is away', 2);
+  }
+  if (error instanceof DeadlineExceeded) {
+    const slow = waitsForOthers === true ? 'another process, or NATS, did not answer' : 'the database is slow';
+    log.warn({ requestId, error: messageOf(error) }, `a management request took too long: ${slow}`);
+    return problem(503, 'control_plane_unavailable', `the request took too long: ${slow}`, 2);
   }
   const stack = error instanceof Error ? error.stack : undefined;
   log.error({ requestId, error: messageOf(error), stack }, 'a management request failed');
@@ -158,7 +171,8 @@ async function readRequest(
   admitted: Admitted,
   endpoint: Endpoint,
 ): Promise<ReadRequest | { problem: Problem }> {
-  const header = refuseHeaders(c, endpoint);
+  const { body: schema = endpoint.method === 'post' ? noFields : undefined } = endpoint;
+  const header = schema === undefined ? null : refuseHeaders(c, schema);
   if (header !== null) return { problem: header };
 
   const given = c.req.param();
@@ -171,10 +185,10 @@ async function readRequest(
   if (!query.ok) return { problem: query.problem };
   const by = { name: admitted.principal.id, from: admitted.from };
   const context = { ...admitted, by, query: query.value, params: params.value };
-  if (endpoint.body === undefined) return { context: { ...context, body: undefined }, octets: noOctets };
-  const json = await readJson(c, endpoint);
+  if (schema === undefined) return { context: { ...context, body: undefined }, octets: noOctets };
+  const json = await readJson(c, schema);
   if ('problem' in json) return json;
-  const body = check(endpoint.body, json.value, 'unknown_field');
+  const body = check(schema, json.value, 'unknown_field');
   if (!body.ok) return { problem: body.problem };
   return { context: { ...context, body: body.value }, octets: json.octets };
 }
@@ -184,26 +198,29 @@ const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFor
 
 const noOctets = new Uint8Array(0);
 
+/** Of a POST that takes nothing: what a caller sends all the same would be ignored, and may be a mistake. */
+const noFields = z.strictObject({});
+
 /** Refuses media types and encodings that the server does not support. */
-function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
-  if (endpoint.body === undefined || (hasNoBody(c) && mayBeLeftOut(endpoint.body))) return null;
+function refuseHeaders(c: Context<Variables>, body: z.ZodType): Problem | null {
+  if (hasNoBody(c) && mayBeLeftOut(body)) return null;
   return refuseMediaType(c.req.header('content-type') ?? '', c.req.header('content-encoding') ?? '');
 }
 
 /** A body whose fields are all optional may be missing. */
-const mayBeLeftOut = (body: NonNullable<Endpoint['body']>) => body.safeParse({}).success;
+const mayBeLeftOut = (body: z.ZodType) => body.safeParse({}).success;
 const hasNoBody = (c: Context<Variables>) =>
   (c.req.header('content-length') ?? '0') === '0' && c.req.header('transfer-encoding') === undefined;
 
 async function readJson(
   c: Context<Variables>,
-  endpoint: Endpoint,
+  body: z.ZodType,
 ): Promise<{ value: Record<string, unknown>; octets: Uint8Array } | { problem: Problem }> {
   const octets = await readOctets(c.req.raw);
   if (octets === null) {
     return { problem: problem(413, 'body_too_large', `the body may have at most ${limits.http.bodyBytesMax} bytes`) };
   }
-  if (octets.length === 0 && endpoint.body !== undefined && mayBeLeftOut(endpoint.body)) return { value: {}, octets };
+  if (octets.length === 0 && mayBeLeftOut(body)) return { value: {}, octets };
   const parsed = parseObject(octets);
   return parsed.ok ? { value: parsed.fields, octets } : parsed;
 }

@@ -1,39 +1,43 @@
 // What accounts share of the management API: requests at a time, imports at a time, writes an hour. An account at its
-// share gets its own 429 and takes nothing from others. Two writes of an account run at a time, because each locks the
-// account's row: more would wait in the database, each with a connection that others need.
-import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
-import { DeadlineExceeded } from '../../platform/deadline.ts';
+// share gets its own 429 and takes nothing from others. Requests that wait for another process have a share of their own:
+// a receiver of webhooks that hangs must not keep an account from revoking a key. Two writes of an account run in the
+// database at a time, because each locks the account's row: more would wait there, each with a connection that others need.
+import { type Cancel, type Clock, epochUs, systemClock } from '../../platform/clock.ts';
 import { type Share, type Shares, defaultShares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { AccountRates, paceOf } from '../../platform/gcra.ts';
 import { type OrProblem, type Problem, problem } from '../problem.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, HandlerResult } from './endpoint.ts';
 
 type Place = OrProblem<{ leave(): void }>;
 
-type WorkKind = Pick<Endpoint, 'method' | 'isImport' | 'isExport' | 'whileSuspended'>;
+type WorkKind = Pick<Endpoint, 'method' | 'isImport' | 'isExport' | 'waitsForOthers' | 'whileSuspended'>;
 
 export class SharedWork {
   readonly #requests: SharedBound;
+  readonly #waits: SharedBound;
   readonly #imports: SharedBound;
   readonly #exports: SharedBound;
   readonly #writes: WriteRate;
-  readonly #turns = new WriteTurns();
+  readonly #turns: WriteTurns;
 
   constructor(shares: Shares = defaultShares, clock: Clock = systemClock) {
     this.#requests = new SharedBound('management_requests', shares.management_requests);
+    this.#waits = new SharedBound('management_waits', shares.management_waits);
     this.#imports = new SharedBound('management_imports', shares.management_imports);
     this.#exports = new SharedBound('exports_running', shares.exports_running);
     this.#writes = new WriteRate(shares.management_writes, clock);
+    this.#turns = new WriteTurns(clock);
   }
 
   /** Takes a slot before the body is read; `leave` returns it when the work has ended. */
-  enter(account: string, { method, isImport, isExport, whileSuspended }: WorkKind): Place {
-    const taken = this.#requests.take(account);
-    if (taken !== 'taken') return refused(taken, 'management requests of this account are at work');
-    const leaveRequest = () => this.#requests.giveBack(account);
+  enter(account: string, { method, isImport, isExport, waitsForOthers, whileSuspended }: WorkKind): Place {
+    const requests = waitsForOthers === true ? this.#waits : this.#requests;
+    const taken = requests.take(account);
+    if (taken !== 'taken') return refused(taken, `management requests of this account ${whatTheyDo(waitsForOthers)}`);
+    const leaveRequest = () => requests.giveBack(account);
     const long = isImport === true ? this.#imports : isExport === true ? this.#exports : null;
     const takenLong = long?.take(account) ?? 'taken';
     if (takenLong !== 'taken') {
@@ -51,11 +55,17 @@ export class SharedWork {
     return { ok: false, problem: late };
   }
 
-  /** Runs a write when it is the account's turn. */
-  write<T>(account: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(account, work);
+  /** Runs a write in the database when it is the account's turn; a refusal when that takes too long. */
+  async write(account: string, work: () => Promise<HandlerResult>): Promise<HandlerResult> {
+    return (await this.#turns.run(account, work)) ?? { problem: noTurn };
   }
 }
+
+const whatTheyDo = (waitsForOthers: true | undefined) =>
+  waitsForOthers === true ? 'wait for another process' : 'are at work';
+
+/** Nothing of it was done. */
+const noTurn = problem(429, 'account_busy', 'earlier changes of this account are still being made', 1);
 
 function refused(taken: Exclude<Taken, 'taken'>, what: string): Place {
   return taken === 'account_full'
@@ -95,20 +105,23 @@ export class WriteRate {
   }
 }
 
-type Waiting = { readonly endsAtMs: number; readonly begin: () => void; readonly giveUp: () => void };
+type Waiting = { readonly begin: () => void; readonly cancel: Cancel };
 
-/** Runs at most `writesAtOnce` writes of one account at a time; the others wait in order. */
+/** Runs at most `writesAtOnce` writes of one account at a time; the others wait in order, `turnWaitMs` at most. */
 export class WriteTurns {
   readonly #clock: Clock;
+  /** How many of an account run: between one and `writesAtOnce`. */
   readonly #running = new Map<string, number>();
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** Only of accounts of which `writesAtOnce` run. */
+  readonly #waiting = new Map<string, Set<Waiting>>();
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
   }
 
-  async run<T>(account: string, work: () => Promise<T>): Promise<T> {
-    await this.#turn(account);
+  /** Null: its turn did not come in time, and it is not run. */
+  async run<T>(account: string, work: () => Promise<T>): Promise<T | null> {
+    if (!(await this.#turn(account))) return null;
     try {
       return await work();
     } finally {
@@ -116,30 +129,31 @@ export class WriteTurns {
     }
   }
 
-  #turn(account: string): Promise<void> {
+  #turn(account: string): Promise<boolean> {
     const running = this.#running.get(account) ?? 0;
     if (running < limits.management.writesAtOnce) {
       this.#running.set(account, running + 1);
-      return Promise.resolve();
+      return Promise.resolve(true);
     }
-    const { requestDeadlineMs } = limits.management;
-    return new Promise((resolve, reject) => {
-      const waiting = this.#waiting.get(account) ?? [];
-      this.#waiting.set(account, waiting);
-      waiting.push({
-        endsAtMs: this.#clock.monotonicMs() + requestDeadlineMs,
-        begin: resolve,
-        giveUp: () => reject(new DeadlineExceeded('an earlier change of the account', requestDeadlineMs)),
+    const waiting = this.#waiting.get(account) ?? new Set();
+    this.#waiting.set(account, waiting);
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(limits.management.turnWaitMs, () => {
+        waiting.delete(one);
+        resolve(false);
       });
+      const one: Waiting = { begin: () => resolve(true), cancel };
+      waiting.add(one);
     });
   }
 
-  /** A write whose request was already answered with a timeout must not run. */
+  /** The place of one that has ended goes to the one that has waited longest. */
   #next(account: string): void {
-    const waiting = this.#waiting.get(account) ?? [];
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      if (next.endsAtMs > this.#clock.monotonicMs()) return next.begin();
-      next.giveUp();
+    const waiting = this.#waiting.get(account) ?? new Set();
+    for (const next of waiting) {
+      waiting.delete(next);
+      next.cancel();
+      return next.begin();
     }
     this.#waiting.delete(account);
     const running = (this.#running.get(account) ?? 1) - 1;

@@ -113,8 +113,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     },
     {
       // What was sent to endpoints and what they answered, ~3 KB a record: for people to look at, so the oldest go.
-      ...kept,
-      ...sized('webhookAttempts', 'wha.>'),
+      ...of('webhookAttempts', 'wha.>'),
       discard: DiscardPolicy.Old,
       max_age: nanos(webhookAttemptDays * 86_400_000),
       max_msgs_per_subject: limits.webhookAttempts.recordsMax,

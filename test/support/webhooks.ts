@@ -90,11 +90,17 @@ export async function putAccount(bus: Bus): Promise<AccountId> {
 
 export type PutEndpoint = { readonly entry: WebhookEntry; readonly secret: string };
 
+type EndpointGiven = Pick<WebhookEntry, 'accountId' | 'url'> & Partial<WebhookEntry>;
+
 /** Registers an endpoint, or changes one. */
-export async function putEndpoint(
-  bus: Bus,
-  of: Pick<WebhookEntry, 'accountId' | 'url'> & Partial<WebhookEntry>,
-): Promise<PutEndpoint> {
+export async function putEndpoint(bus: Bus, of: EndpointGiven): Promise<PutEndpoint> {
+  const made = newEndpoint(of);
+  await putEntry(bus, made.entry);
+  return made;
+}
+
+/** As the directory has it a moment later. */
+export function newEndpoint(of: EndpointGiven): PutEndpoint {
   const nowMs = systemClock.nowMs();
   const id = of.id ?? newWebhookEndpointId(nowMs);
   const secret = newWebhookSecret();
@@ -112,10 +118,13 @@ export async function putEndpoint(
     ...of,
     id,
   };
+  return { entry, secret };
+}
+
+export async function putEntry(bus: Bus, entry: WebhookEntry): Promise<void> {
   const { webhook } = tenantEntities;
   const bucket = await openBucket(bus, 'directory');
   await bucket.put(webhook.nameOf(webhook.idOf(entry)), webhook.encode(entry));
-  return { entry, secret };
 }
 
 /** Whether each event published so far is delivered or in WEBHOOK_LOG, as it is stored for the next process. */

@@ -7,6 +7,7 @@ import { attemptSubject } from '../../../cluster/bus/subjects.ts';
 import { newWebhookAttemptId, type WebhookEndpointId } from '../../../model/ids.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
+import { assert } from '../../../platform/assert.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { AccountRates, paceOf } from '../../../platform/gcra.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -94,8 +95,11 @@ export class AttemptLog {
   #store({ endpointId, subject, attempts }: Gathered): Promise<void> {
     this.#gathered.delete(subject);
     const octets = encodeAttempts(attempts, endpointId, this.#cipher);
+    const [first] = attempts;
+    assert(first !== undefined, 'what is gathered has an attempt');
     return new Promise((resolve) => {
-      this.#publisher.publish(subject, octets, null, (result) => {
+      // Under an id: the publisher repeats what was not answered in time, and it may be stored already.
+      this.#publisher.publish(subject, octets, first.id, (result) => {
         if (!result.ok) metrics.webhookAttemptsLost.inc(attempts.length);
         resolve();
       });

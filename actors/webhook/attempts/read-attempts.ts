@@ -78,7 +78,8 @@ function isAsked(each: DeliveryAttempt, asked: AttemptsAsked): boolean {
   );
 }
 
-/** The attempts with the greatest ids, which begin with their time. */
+/** The attempts with the greatest ids, which begin with their time; each once, also when its record was stored twice. */
 function newestOf(found: readonly DeliveryAttempt[], max: number): readonly DeliveryAttempt[] {
-  return found.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, max);
+  const each = new Map(found.map((attempt) => [attempt.id, attempt]));
+  return [...each.values()].toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, max);
 }

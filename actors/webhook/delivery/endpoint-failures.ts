@@ -53,7 +53,7 @@ export class EndpointFailures {
     if (this.#failing !== null) this.#set({ ...this.#failing, ...of });
   }
 
-  /** Only one event has failed, and this is another one. */
+  /** Only one event, or one batch, has failed, and this is another one. */
   isOther(webhookId: string): boolean {
     const only = this.#failing?.onlyWebhookId ?? null;
     return only !== null && only !== webhookId;

@@ -16,7 +16,7 @@ import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
 import { LineWriter } from './line-writer.ts';
 import type { EndpointKey } from './parked-counts.ts';
-import { retryLater } from './retry-later.ts';
+import { retryShipment } from './retry-shipment.ts';
 import { ShipmentsOut, sentBefore } from './shipments-out.ts';
 import type { WorkerOwner } from './worker-owner.ts';
 import { type Failing, failsAsWhole, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
@@ -109,6 +109,7 @@ export class EndpointWorker {
   }
 
   #takeToLine(record: WebhookRecord, done: () => void): void {
+    // Where batches are sent the one that failed has an id of its own, and a new event is of no batch yet: always another.
     const isOther = this.#endpoint.ordering === 'none' && this.#failures.isOther(record.eventId);
     this.#owner.log.park(this.key.accountId, record, (seq) => {
       done();
@@ -267,7 +268,7 @@ export class EndpointWorker {
     const { ordering } = this.#endpoint;
     if (failsAsWhole({ error, retryAfterMs: result.retryAfterMs, inARow, tries, isAgain, wasFailing, ordering }))
       return this.#failAsWhole(shipment, error, result);
-    if (tries > 1) return retryLater(shipment, this.key, this.#owner);
+    if (tries > 1) return retryShipment(shipment, this.key, this.#owner);
     // The second try is made from memory.
     this.#out.wait(shipment, waitAfter(1), this.#owner.clock, () => {
       this.#queue.addShipment(shipment);

@@ -28,21 +28,24 @@ export class LineReader {
   readonly #key: EndpointKey;
   readonly #log: ParkedLog;
   readonly #clock: Clock;
-  /** Up to here the line was read. */
+  /** An event of the line up to here is in `#held`, or gone. 0: it is read from its beginning, but for what is in `#held`. */
   #readSeq = 0;
-  /** The places of all events after `#knownAfter`, as far as they were not read. */
+  /** Ascending: every event of the line after `#knownAfter` and `#readSeq`, and perhaps some that are gone or were read. */
   #places: number[] = [];
+  /** `unknown`: `#places` is empty, and the log is asked for the next event each time. */
   #knownAfter: number;
+  /** The greatest place that was appended: one that is not greater was stored by a repeated publish. */
   #lastAppended = 0;
-  /** Events of the line in memory that are not delivered. */
+  /** Events of the line in memory that are not delivered: all of them are in `#held`. */
   readonly #inMemory = new Set<number>();
-  /** Those, and others that are being removed; and such that were removed while something was being fetched. */
+  /** What must not be read once more: those in memory, those that are being removed, and those in `#removed`. */
   readonly #held = new Set<number>();
+  /** Gone from the line, and none in memory: a fetch that began before may still bring them. Empty unless one is on its way. */
   readonly #removed = new Set<number>();
   #isFetching = false;
   /** Batches in which events of the line were sent, as long as this process knows. */
   readonly #groups = new Map<number, WebhookGroup>();
-  /** Grows with every `forget`: what is being fetched then is not taken. */
+  /** Grows whenever `#readSeq` goes back: what was being fetched by then would move it on, and is not taken. */
   #round = 0;
   #isReading = false;
 

@@ -66,8 +66,14 @@ export class FanOut {
   #reader: StreamReader | null = null;
   /** Up to here events were published before this process: read again for what they say of messages on their way. */
   #warmUpTo = 0;
+  /** The end of EVENTS at the last look; null: there was none, or EVENTS is read. */
+  #nextRest: StreamPosition | null = null;
+  /** Lets the reader go on when there is room. */
+  #wake: () => void = () => {};
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  readonly #isWanted = (accountId: string, livemode: boolean): boolean =>
+    (this.#parts.directory.account(accountId as AccountId)?.webhooks.of(livemode).length ?? 0) > 0;
 
   constructor(parts: FanOutParts) {
     this.#parts = parts;
@@ -158,7 +164,6 @@ export class FanOut {
     this.#outstanding.clear();
     this.#before = { position: this.#place.position, pending: new Map() };
   }
-  #nextRest: StreamPosition | null = null;
 
   #open(): void {
     const { bus, clock } = this.#parts;
@@ -227,7 +232,6 @@ export class FanOut {
     await this.#parts.delivery.room(signal);
     while (!this.#hasRoom && !signal.aborted) await new Promise<void>((resolve) => (this.#wake = resolve));
   }
-  #wake: () => void = () => {};
 
   #decideLater(event: DeliveryEvent, taken: Taken, place: EventPlace): void {
     taken.left += 1;
@@ -253,9 +257,6 @@ export class FanOut {
       return [];
     }
   }
-
-  readonly #isWanted = (accountId: string, livemode: boolean): boolean =>
-    (this.#parts.directory.account(accountId as AccountId)?.webhooks.of(livemode).length ?? 0) > 0;
 
   #handOver(event: DeliveryEvent | null, { seq, sequence }: EventPlace): void {
     if (event === null || webhookTypeOfKind[event.kind] === undefined) return;

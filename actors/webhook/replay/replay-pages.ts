@@ -117,7 +117,7 @@ export async function findEvent(
   parts: Parts,
   endpoint: WebhookEndpoint,
   asked: Time & { readonly eventId: EventId },
-): Promise<ReplayedEvent | 'not_found' | 'not_searched' | 'unavailable'> {
+): Promise<ReplayedEvent | 'not_found' | 'not_searched' | 'event_store_away'> {
   const { eventId, sinceMs, untilMs } = asked;
   const ask = (source: ReplayPlace['source'], beforeMs: number | null) => {
     const query = { eventId, sinceMs, untilMs, beforeMs };
@@ -132,7 +132,7 @@ export async function findEvent(
     do {
       if (parts.clock.monotonicMs() >= giveUpAtMs) return 'not_searched';
       const reply: ReplayEventsReply | ReplayFactsReply = await ask(source, beforeMs);
-      if (reply.result !== 'found') return 'unavailable';
+      if (reply.result !== 'found') return 'event_store_away';
       const items = 'events' in reply ? itemsOf(parts, endpoint, reply.events) : reply.facts.flatMap(itemOfFact);
       const found = items.find((each) => each.eventId === eventId);
       if (found !== undefined) return found;

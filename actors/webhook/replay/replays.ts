@@ -64,9 +64,8 @@ export class Replays {
 
   /** Answers when what it sends is durable: the event, or that those of the time are to be sent. */
   async begin(request: ReplayRequest): Promise<ReplayAnswer | Busy> {
-    const { accountId, endpointId } = request;
-    const endpoint = this.#parts.directory.webhookEndpoint(endpointId);
-    if (endpoint === undefined || endpoint.accountId !== accountId) return { ok: false, why: 'not_found' };
+    const { accountId, endpointId, endpoint } = request;
+    if (endpoint.id !== endpointId || endpoint.accountId !== accountId) return { ok: false, why: 'not_found' };
     if (this.#running.has(endpointId)) return { ok: false, why: 'running' };
     const taken = this.#places.take(accountId);
     if (taken !== 'taken') return { busy: taken };
@@ -74,7 +73,7 @@ export class Replays {
     let replay: Replay | null = null;
     try {
       if (request.eventId !== null) return await this.#sendOne(endpoint, { ...request, eventId: request.eventId });
-      const begun = await this.#beginTime(endpoint, request);
+      const begun = await this.#beginTime(request);
       ({ replay } = begun);
       return begun.answer;
     } finally {
@@ -88,13 +87,13 @@ export class Replays {
   }
 
   async #sendOne(endpoint: WebhookEndpoint, asked: Parameters<typeof findEvent>[2]): Promise<ReplayAnswer> {
-    const found = await findEvent(this.#parts, endpoint, asked);
+    const [found, known] = await Promise.all([findEvent(this.#parts, endpoint, asked), this.#known(endpoint.id)]);
     if (found === 'not_found') return (await this.#isBehind(endpoint, asked)) ?? { ok: false, why: found };
     if (typeof found === 'string') return { ok: false, why: found };
-    if (!this.#parts.delivery.canStore(endpoint.accountId)) return { ok: false, why: 'unavailable' };
+    if (known === null || !this.#parts.delivery.canStore(endpoint.accountId)) return { ok: false, why: 'not_taken' };
     // The answer waits for it: no endpoint is waited for.
-    await this.#put(endpoint, [found], true);
-    return this.#stopping.signal.aborted ? { ok: false, why: 'unavailable' } : { ok: true, events: 1 };
+    await this.#put(known, [found], true);
+    return this.#stopping.signal.aborted ? { ok: false, why: 'not_taken' } : { ok: true, events: 1 };
   }
 
   /** An event that is not found may wait to be recorded; null: it does not. */
@@ -105,10 +104,13 @@ export class Replays {
     return 'why' in pages ? refusedBy(pages) : null;
   }
 
-  async #beginTime(
-    endpoint: WebhookEndpoint,
-    { accountId, endpointId, sinceMs, untilMs }: ReplayRequest,
-  ): Promise<{ readonly answer: ReplayAnswer; readonly replay: Replay | null }> {
+  async #beginTime({
+    accountId,
+    endpointId,
+    endpoint,
+    sinceMs,
+    untilMs,
+  }: ReplayRequest): Promise<{ readonly answer: ReplayAnswer; readonly replay: Replay | null }> {
     const [place] = firstPlacesOf(endpoint);
     if (place === undefined) return { answer: { ok: true, events: 0 }, replay: null };
     const { clock } = this.#parts;
@@ -146,8 +148,9 @@ export class Replays {
     let place: ReplayPlace | null = replay.place;
     while (place !== null) {
       // As it is by now; one that was deleted gets no more.
-      const endpoint = this.#parts.directory.webhookEndpoint(replay.endpointId);
-      if (endpoint === undefined) break;
+      const endpoint = await this.#known(replay.endpointId);
+      if (signal.aborted) return;
+      if (endpoint === null) break;
       const page: ReplayPage | null = await this.#page(endpoint, replay, place);
       if (page === null) return;
       await this.#put(endpoint, page.items);
@@ -158,6 +161,19 @@ export class Replays {
       if ((await this.#stored(replay, () => this.#records.goOn(goesOn))) !== true) return;
     }
     await this.#stored(replay, () => this.#records.end(replay));
+  }
+
+  /** As the directory has it, which gets one that was just made a moment later; null: it was deleted, or the process stops. */
+  async #known(endpointId: WebhookEndpointId): Promise<WebhookEndpoint | null> {
+    const { clock, directory } = this.#parts;
+    const { signal } = this.#stopping;
+    const giveUpAtMs = clock.monotonicMs() + limits.directory.receivedWithinMs;
+    for (;;) {
+      const endpoint = directory.webhookEndpoint(endpointId);
+      if (endpoint !== undefined) return endpoint;
+      if (signal.aborted || clock.monotonicMs() >= giveUpAtMs) return null;
+      await clock.sleep(limits.delivery.replayAskAgainMs);
+    }
   }
 
   /** Waits for an event store that does not answer; null when the process stops. */
@@ -208,4 +224,4 @@ export class Replays {
 }
 
 const refusedBy = ({ why, behindMs }: Unavailable): ReplayAnswer =>
-  why === 'behind' ? { ok: false, why, behindMs: behindMs ?? null } : { ok: false, why: 'unavailable' };
+  why === 'behind' ? { ok: false, why, behindMs: behindMs ?? null } : { ok: false, why: 'event_store_away' };

@@ -27,6 +27,7 @@ const meaning: Record<CommandVerb, string> = {
 const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
   const shared = {
     tag,
+    waitsForOthers: true,
     method: 'post',
     scope: 'carriers:manage',
     body: commandBody,
@@ -58,6 +59,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     tag,
     method: 'get',
     path: '/v1/carriers',
+    waitsForOthers: true,
     summary: 'The state of all carriers and their binds',
     scope: 'carriers:read',
     answer: { status: 200, description: 'All carriers, on one page.', schema: listOf('CarrierList', carrier) },
@@ -70,6 +72,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     tag,
     method: 'get',
     path: '/v1/carriers/{name}',
+    waitsForOthers: true,
     summary: 'The state of one carrier',
     scope: 'carriers:read',
     params: carrierParams,

@@ -35,6 +35,7 @@ export const exportEndpoints: readonly Endpoint[] = publicTables.map((table) =>
       `${table.description} The account’s own rows by \`${table.time}\`, live or test by the key; JSON as one array of rows, CSV ` +
       `and Parquet with the same columns. At most ${daysMax} days and ${rowsMax} rows.`,
     scope: 'reports:read',
+    waitsForOthers: true,
     isExport: true,
     query: exportParameters,
     answer: {

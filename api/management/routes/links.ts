@@ -43,6 +43,7 @@ type Asked = HandlerContext<unknown, unknown, z.infer<typeof idParams>>;
 const switching = (verb: 'disable' | 'enable', summary: string, description: string): Endpoint =>
   endpoint({
     ...shared,
+    waitsForOthers: true,
     method: 'post',
     path: `/v1/links/{id}/${verb}`,
     summary,
@@ -124,7 +125,7 @@ function ownLink({ parts, account, principal, params: { id } }: Asked): HeldLink
   return found?.accountId === account.accountId && found.livemode === principal.livemode ? found : null;
 }
 
-const noLink = { problem: problem(404, 'not_found', 'no link of this account has this id') };
+const noLink = { problem: problem(404, 'not_found', 'no link of this account has this id in the mode of this key') };
 
 function linkShape({ linkId: id, url, livemode, disabled, createdAtMs, expiresAtMs }: HeldLink): object {
   const status = disabled ? 'disabled' : 'enabled';

@@ -21,13 +21,13 @@ import { onTheBus } from '../on-the-bus.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { changeOtpGuard, numberBlock, orderBlock, otpGuard, prefixParams } from '../schemas/otp-guard.ts';
 
-const tag = 'OTP guard';
+const shared = { tag: 'OTP guard', waitsForOthers: true } as const;
 
 export const otpGuardEndpoints: readonly Endpoint[] = [
   endpoint({
+    ...shared,
     method: 'get',
     path: '/v1/otp-guard',
-    tag,
     summary: 'Where codes may be sent to, and which numbers are safe',
     scope: 'account:read',
     answer: { status: 200, description: 'The lists.', schema: otpGuard },
@@ -37,10 +37,10 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
       })),
   }),
   endpoint({
+    ...shared,
     method: 'patch',
     path: '/v1/otp-guard',
     liveOnly: true,
-    tag,
     summary: 'Change where codes may be sent to, and which numbers are safe',
     description: 'Omitted fields stay as they are; a list replaces the old one.',
     scope: 'account:manage',
@@ -61,9 +61,9 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
       }),
   }),
   endpoint({
+    ...shared,
     method: 'get',
     path: '/v1/otp-guard/blocks',
-    tag,
     summary: 'Blocked numbers, newest first',
     description:
       'Also those that ended within a day, up to four of a prefix. They make the next one longer, unless a person released them. `shadow`: a rule in shadow mode would have blocked the numbers.',
@@ -78,10 +78,10 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
       }),
   }),
   endpoint({
+    ...shared,
     method: 'post',
     path: '/v1/otp-guard/blocks',
     liveOnly: true,
-    tag,
     summary: 'Block numbers by hand',
     description:
       'Codes to numbers that begin so are refused until then. Of a block that is in effect longer the end stays: what was ordered takes its place, so that no probe ends it.',
@@ -107,10 +107,10 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
       }),
   }),
   endpoint({
+    ...shared,
     method: 'post',
     path: '/v1/otp-guard/blocks/{prefix}/release',
     liveOnly: true,
-    tag,
     summary: 'Release blocked numbers',
     description:
       'The numbers get codes again: their next block is as long as a first one, and nothing that was counted of them before makes it sooner.',

@@ -35,6 +35,7 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
       '`parquet` the answer is a file with the same columns. At most ' +
       `${limits.reports.rowsMax} rows.`,
     scope: 'reports:read',
+    waitsForOthers: true,
     query: reportParameters(report),
     answer: {
       status: 200,

@@ -3,12 +3,13 @@
 import { testEventCursor } from '../../../actors/webhook/listen/test-events.ts';
 import { problem, wrongField } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
+import { aboutWebhooks } from '../own-webhook.ts';
 import { testEventPage, testEventsQuery } from '../schemas/webhooks.ts';
-import { aboutWebhooks } from './webhooks.ts';
 
 export const testEventEndpoints: readonly Endpoint[] = [
   endpoint({
     ...aboutWebhooks,
+    waitsForOthers: true,
     method: 'get',
     path: '/v1/events',
     summary: 'Events of test messages as they happen',

@@ -2,10 +2,8 @@
 // process is asked for over NATS. Whose endpoint it is, the database says first.
 import type { z } from '@hono/zod-openapi';
 import {
-  type Busy,
   type DeliveriesAnswer,
   type DeliveryAttempt,
-  type EndpointHealth,
   type EndpointOf,
   type ReplayAnswer,
   type ReplayRequest,
@@ -15,23 +13,32 @@ import {
 } from '../../../actors/webhook/contract.ts';
 import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attempts/read-attempts.ts';
 import { type StoredWebhook, findWebhook } from '../../../control/store/webhook-endpoints.ts';
-import type { EventId } from '../../../model/ids.ts';
 import { subscribesTo, webhookTestType, webhookTypesOfEndpoints } from '../../../model/webhook-endpoint.ts';
 import { momentOf } from '../../../model/moment.ts';
 import { unreachable } from '../../../platform/assert.ts';
-import { ignoring } from '../../../platform/errors.ts';
+import { messageOf } from '../../../platform/errors.ts';
 import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
 import { type Problem, problem, wrongField } from '../../problem.ts';
+import { askDelivery, natsSilent, unavailable } from '../ask-delivery.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
+import { aboutWebhooks, askedBy, idOf, noSuchWebhook } from '../own-webhook.ts';
 import { idParams } from '../schemas/common.ts';
-import { attemptsQuery, replayBody, replayed, webhookAttempt, webhookAttempts } from '../schemas/webhooks.ts';
-import { aboutWebhooks, askedBy, failingShape, idOf, noSuchWebhook } from './webhooks.ts';
+import {
+  attemptsQuery,
+  healthShape,
+  replayBody,
+  replayed,
+  webhookAttempt,
+  webhookAttempts,
+} from '../schemas/webhooks.ts';
 
 export const webhookDeliveryEndpoints: readonly Endpoint[] = [
   endpoint({
     ...aboutWebhooks,
+    waitsForOthers: true,
     method: 'get',
     path: '/v1/webhooks/{id}/deliveries',
     summary: 'The last requests to a webhook endpoint, newest first',
@@ -46,6 +53,7 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...aboutWebhooks,
+    waitsForOthers: true,
     method: 'post',
     path: '/v1/webhooks/{id}/test',
     summary: 'Send a test event to a webhook endpoint now',
@@ -57,12 +65,14 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     handle: (context) =>
       ofOwn(context, async (of, endpoint) => {
         const request: TestRequest = { ...of, endpoint };
-        const answer = await ask<TestAnswer>(context, webhookSubjects.test, request);
+        const asked = { subject: webhookSubjects.test, request, withinMs: limits.webhooks.askMs };
+        const answer = await askDelivery<TestAnswer>(context.parts.bus, asked);
         return 'problem' in answer ? answer : { body: attemptShape(answer.attempt) };
       }),
   }),
   endpoint({
     ...aboutWebhooks,
+    waitsForOthers: true,
     method: 'post',
     path: '/v1/webhooks/{id}/replay',
     summary: 'Send events to a webhook endpoint again',
@@ -96,7 +106,11 @@ async function attempts(
   const { parts, query } = context;
   const asked = askedOf(query);
   if ('problem' in asked) return asked;
-  const answer = await ask<DeliveriesAnswer>(context, webhookSubjects.deliveries, of);
+  const { askDeliveriesMs: withinMs } = limits.webhooks;
+  const answer = await askDelivery<DeliveriesAnswer>(parts.bus, {
+    ...{ subject: webhookSubjects.deliveries, request: of, withinMs },
+  });
+  if ('problem' in answer && answer.problem === natsSilent) return answer;
   const health = 'problem' in answer ? null : answer.health;
   const read = async ({ limit, after }: { limit: number; after: string | null }) => {
     const found = await readAttempts(parts.bus, parts.cipher, of, { ...asked, before: after, limit });
@@ -104,10 +118,13 @@ async function attempts(
   };
   try {
     const page = await answerPage(query, read, attemptShape);
-    return 'problem' in page ? page : { body: { ...page.body, health: health && healthShape(health) } };
+    return 'problem' in page
+      ? page
+      : { body: { ...page.body, health: health && healthShape(health), waiting: health && health.parked } };
   } catch (error) {
-    ignoring(error, 'the attempts cannot be read now');
-    return unavailable;
+    // They are in a stream: no process is asked for them.
+    log.warn({ error: messageOf(error) }, 'NATS did not answer with the attempts at a webhook endpoint');
+    return { problem: natsSilent };
   }
 }
 
@@ -134,7 +151,9 @@ async function replay(
 ): Promise<HandlerResult> {
   const wanted = wantedOf(context.body, context.parts.store.clock.nowMs());
   if ('problem' in wanted) return wanted;
-  const answer = await ask<ReplayAnswer>(context, webhookSubjects.replay, { ...of, ...wanted });
+  const request: ReplayRequest = { ...of, endpoint: webhook, ...wanted };
+  const asked = { subject: webhookSubjects.replay, request, withinMs: limits.webhooks.askMs };
+  const answer = await askDelivery<ReplayAnswer>(context.parts.bus, asked);
   if ('problem' in answer) return answer;
   if (answer.ok) {
     const left = webhookTypesOfEndpoints.filter((type) => subscribesTo(webhook, type));
@@ -158,8 +177,14 @@ async function replay(
       };
     case 'behind':
       return { problem: behind(answer.behindMs) };
-    case 'unavailable':
-      return unavailable;
+    case 'event_store_away':
+      return { problem: unavailable('the event store, which has the events, did not answer in time') };
+    case 'not_taken':
+      return {
+        problem: unavailable(
+          'the delivery process cannot take the event now: it stops, has no room for it, or does not know the endpoint yet',
+        ),
+      };
     default:
       return unreachable(answer);
   }
@@ -177,7 +202,7 @@ function behind(behindMs: number | null): Problem {
   return problem(503, 'recording_behind', detail, Math.min(seconds, limits.webhooks.replayRetryAfterSMax));
 }
 
-type Wanted = Omit<ReplayRequest, keyof EndpointOf>;
+type Wanted = Omit<ReplayRequest, keyof EndpointOf | 'endpoint'>;
 
 /** An event, or all of a time. */
 function wantedOf(
@@ -187,7 +212,7 @@ function wantedOf(
   if (event_id === undefined && since === undefined) {
     return { problem: wrongField('event_id', 'expected event_id or since') };
   }
-  const eventId = (event_id ?? null) as EventId | null;
+  const eventId = event_id ?? null;
   const sinceMs = momentOf(since ?? '');
   const untilMs = momentOf(until ?? '');
   if (sinceMs !== null && sinceMs >= nowMs) return { problem: wrongField('since', 'must be in the past') };
@@ -196,28 +221,6 @@ function wantedOf(
   const presentMs = eventId === null ? nowMs : nowMs + limits.queries.idAheadMsMax;
   return { eventId, sinceMs: sinceMs ?? 0, untilMs: untilMs ?? presentMs };
 }
-
-async function ask<Answer extends object>(
-  { parts: { bus } }: Pick<Context, 'parts'>,
-  subject: string,
-  request: object,
-): Promise<Answer | { readonly problem: Problem }> {
-  try {
-    const timeout = limits.webhooks.askMs;
-    const reply = await bus.connection.request(subject, JSON.stringify(request), { timeout });
-    const answer = reply.json<Answer | Busy>();
-    return 'busy' in answer ? { problem: busy[answer.busy] } : answer;
-  } catch (error) {
-    ignoring(error, 'the delivery process did not answer: it may be starting');
-    return unavailable;
-  }
-}
-
-const unavailable = { problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', 2) };
-const busy: { readonly [Why in Busy['busy']]: Problem } = {
-  account_full: problem(429, 'account_busy', 'too many tests or replays of webhooks of this account at once', 2),
-  full: problem(503, 'webhooks_busy', 'too many tests or replays of webhooks of all accounts at once', 2),
-};
 
 function attemptShape(of: DeliveryAttempt): object {
   const { id, webhookId, eventIds, type, atMs, url, attempt, error, detail, status, latencyMs } = of;
@@ -228,5 +231,3 @@ function attemptShape(of: DeliveryAttempt): object {
     request: { headers: request.headers, body: request.body, body_chars: request.bodyChars },
   };
 }
-
-const healthShape = ({ parked, ...failing }: EndpointHealth) => ({ ...failingShape(failing), waiting: parked });

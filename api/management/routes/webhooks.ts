@@ -1,7 +1,6 @@
 // The webhook endpoints of the account, in the mode of the calling key. What is written here goes to the database; what
 // was sent, and what is to be sent again, the delivery process knows (webhook-deliveries.ts).
 import type { z } from '@hono/zod-openapi';
-import type { EndpointFailing } from '../../../actors/webhook/contract.ts';
 import { readEndpointsFailing } from '../../../actors/webhook/endpoint-health.ts';
 import {
   type StoredWebhook,
@@ -14,7 +13,6 @@ import {
   rotateWebhookSecret,
 } from '../../../control/store/webhook-endpoints.ts';
 import type { Page, PageRequest } from '../../../control/store/page.ts';
-import type { WebhookEndpointId } from '../../../model/ids.ts';
 import { everyEventType } from '../../../model/webhook-endpoint.ts';
 import { type TargetRules, targetProblem } from '../../../model/webhook-target.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -24,10 +22,12 @@ import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerContext, type HandlerParts, endpoint } from '../endpoint.ts';
+import { aboutWebhooks, askedBy, idOf, noSuchWebhook } from '../own-webhook.ts';
 import { deletedOf, idParams, listOf, pageQuery } from '../schemas/common.ts';
 import {
   changeWebhookBody,
   createWebhookBody,
+  healthShape,
   newWebhook,
   rotateSecretBody,
   rotatedWebhook,
@@ -35,11 +35,11 @@ import {
   webhook,
 } from '../schemas/webhooks.ts';
 
-export const aboutWebhooks = { tag: 'Webhooks', scope: 'webhooks:manage' } as const;
-
 export const webhookEndpoints: readonly Endpoint[] = [
   endpoint({
     ...aboutWebhooks,
+    // How it fails.
+    waitsForOthers: true,
     method: 'get',
     path: '/v1/webhooks',
     summary: 'List the webhook endpoints of the key’s mode, newest first',
@@ -54,6 +54,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...aboutWebhooks,
+    // How it fails.
+    waitsForOthers: true,
     method: 'get',
     path: '/v1/webhooks/{id}',
     summary: 'One webhook endpoint',
@@ -161,22 +163,6 @@ export const webhookEndpoints: readonly Endpoint[] = [
 
 const defaults = { events: [everyEventType], ordering: 'none', batch: null, description: '' } as const;
 
-export const noSuchWebhook = {
-  problem: problem(404, 'not_found', 'no webhook endpoint of this account has this id in the mode of this key'),
-};
-
-type Asked = Pick<HandlerContext<unknown, unknown, unknown>, 'principal' | 'account' | 'by'>;
-
-/** A key sees the endpoints of its own mode. */
-export const askedBy = ({ principal: { livemode }, account: { accountId }, by: actor }: Asked) => ({
-  accountId,
-  livemode,
-  actor,
-});
-
-/** One of another form is simply not found. */
-export const idOf = ({ params }: { readonly params: { readonly id: string } }) => params.id as WebhookEndpointId;
-
 function settingsOf(body: Omit<z.infer<typeof changeWebhookBody>, 'url'>): Partial<Omit<WebhookSettings, 'url'>> {
   const { events, ordering, batch, description } = body;
   return {
@@ -217,19 +203,11 @@ async function withHealth(
   });
   return all.map((each) => {
     const known = failing?.get(each.id);
-    return { ...webhookShape(each), health: known === undefined ? null : failingShape(known) };
+    return { ...webhookShape(each), health: known === undefined ? null : healthShape(known) };
   });
 }
 
-export function failingShape({ failingSinceMs, nextTryAtMs, tries, error, warnedAtMs }: EndpointFailing): object {
-  return {
-    failing_since: failingSinceMs === null ? null : new Date(failingSinceMs),
-    warned_at: warnedAtMs.map((atMs) => new Date(atMs)),
-    ...snakeFields({ error, tries, nextTryAtMs }),
-  };
-}
-
-export function webhookShape(of: StoredWebhook): object {
+function webhookShape(of: StoredWebhook): object {
   const { id, url, events, ordering, batch, description, livemode, status } = of;
   const { disabledReason, disabledAtMs, createdAtMs } = of;
   return {

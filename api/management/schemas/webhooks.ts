@@ -1,5 +1,6 @@
 // Webhook endpoints as JSON. Whether a URL is allowed depends on heliograph.yaml: routes/webhooks.ts asks for that.
 import { z } from '@hono/zod-openapi';
+import type { EndpointFailing } from '../../../actors/webhook/contract.ts';
 import { sendErrors } from '../../../actors/webhook/send/send-error.ts';
 import {
   everyEventType,
@@ -10,7 +11,9 @@ import {
   webhookTestType,
   webhookTypesOfEndpoints,
 } from '../../../model/webhook-endpoint.ts';
+import { isEventId, isWebhookId } from '../../../model/ids.ts';
 import { momentOf, whyNoMoment, withPlus } from '../../../model/moment.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { listOf, pageQuery, timeSchema, wholeInQuery } from './common.ts';
 import { refusing, text, whole } from './gates.ts';
@@ -74,20 +77,30 @@ export const webhook = z
   })
   .openapi('Webhook');
 
-const webhookFailing = z.object({
-  failing_since: timeSchema.nullable().describe('null: it does not fail.'),
-  error: z.enum(sendErrors).nullable().describe('How the last try failed.'),
-  tries: z.int().describe('Since it fails.'),
-  next_try_at: timeSchema.nullable().describe('null: it does not fail, or is disabled.'),
-  warned_at: z
-    .array(timeSchema)
-    .describe('When `webhook.failing` was sent to the other endpoints of the account, if it has any.'),
-});
+const webhookHealth = z
+  .object({
+    failing_since: timeSchema.nullable().describe('null: it does not fail.'),
+    error: z.enum(sendErrors).nullable().describe('How the last try failed.'),
+    tries: z.int().describe('Since it fails.'),
+    next_try_at: timeSchema.nullable().describe('null: it does not fail, or is disabled.'),
+    warned_at: z
+      .array(timeSchema)
+      .describe('When `webhook.failing` was sent to the other endpoints of the account, if it has any.'),
+  })
+  .openapi('WebhookHealth');
+
+export function healthShape({ failingSinceMs, nextTryAtMs, tries, error, warnedAtMs }: EndpointFailing): object {
+  return {
+    failing_since: failingSinceMs === null ? null : new Date(failingSinceMs),
+    warned_at: warnedAtMs.map((atMs) => new Date(atMs)),
+    ...snakeFields({ error, tries, nextTryAtMs }),
+  };
+}
 
 /** As it is read: with how it fails. */
 export const shownWebhook = webhook
   .extend({
-    health: webhookFailing
+    health: webhookHealth
       .nullable()
       .describe('How it fails, since its last success; null: that cannot be read at the moment.'),
   })
@@ -159,18 +172,26 @@ export const webhookAttempt = z
   })
   .openapi('WebhookAttempt');
 
-const webhookHealth = webhookFailing
-  .extend({ waiting: z.int().describe('Events that are kept for it until it takes them.') })
-  .openapi('WebhookHealth');
-
 export const webhookAttempts = listOf('WebhookAttemptPage', webhookAttempt)
-  .extend({ health: webhookHealth.nullable().describe('null: the delivery process does not answer at the moment.') })
+  .extend({
+    health: webhookHealth.nullable().describe('null: the delivery process does not answer at the moment.'),
+    waiting: z.int().nullable().describe('Events that are kept for it until it takes them; null, as above.'),
+  })
   .openapi('WebhookAttemptList');
+
 const momentText = z.string({ error: whyNoMoment(undefined) });
 const isMoment = refusing((value: string) => (momentOf(value) === null ? whyNoMoment(value) : null));
 const shownMoment = { format: 'date-time', example: '2026-01-31T09:00:00+06:00' } as const;
 const moment = momentText.superRefine(isMoment).openapi(shownMoment);
 const momentInQuery = momentText.overwrite(withPlus).superRefine(isMoment).openapi(shownMoment);
+
+const anEvent = 'expected the id of an event: evt_ and 22 characters';
+const eventId = z
+  .string({ error: anEvent })
+  .refine(isEventId, `${anEvent}; of a batch, one of its events`)
+  .openapi({ example: 'evt_3q2Zr1m0c9hVbJx7dKpW4A' });
+const aWebhookId = 'expected the id of an event or a batch: evt_ or evb_ and 22 characters';
+const webhookId = z.string({ error: aWebhookId }).refine(isWebhookId, aWebhookId);
 
 /** What an attempt can be of: events that endpoints subscribe to, tests, and batches. */
 const attemptTypes: readonly string[] = [...webhookEventTypes, webhookTestType, webhookBatchType];
@@ -181,7 +202,7 @@ export const attemptsQuery = pageQuery.extend({
     .enum(sendErrors, { error: `expected one of ${sendErrors.join(', ')}` })
     .optional()
     .describe('Only attempts that failed so.'),
-  event_id: text(1, 64).optional().describe('Only attempts of this event, or with this `webhook-id`.'),
+  event_id: webhookId.optional().describe('Only attempts of this event, or with this `webhook-id`.'),
   type: z
     .enum(attemptTypes, { error: `expected one of ${attemptTypes.join(', ')}` })
     .optional()
@@ -193,7 +214,7 @@ export const attemptsQuery = pageQuery.extend({
 
 export const replayBody = z
   .strictObject({
-    event_id: text(1, 64)
+    event_id: eventId
       .optional()
       .describe(
         'One event: the `webhook-id` it had. Beside it `since` and `until` say when it happened, its `timestamp`: in a long history it is found with them only.',

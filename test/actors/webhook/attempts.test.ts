@@ -6,12 +6,13 @@ import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attemp
 import type { SendResult } from '../../../actors/webhook/send/http-sender.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
+import { attemptSubject } from '../../../cluster/bus/subjects.ts';
 import type { WebhookEntry } from '../../../directory/contract.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { startBus, type TestBus } from '../../support/bus.ts';
+import { recordsOf, startBus, type TestBus } from '../../support/bus.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { messageWith } from '../../support/messages.ts';
 import { until } from '../../support/until.ts';
@@ -168,6 +169,22 @@ test('they are asked for by result, error, event, type and time, in pages, the n
     before = page.attempts.at(-1)?.id ?? null;
   }
   expect(seen).toEqual(all);
+});
+
+test('a record is stored under an id, and one that was stored twice all the same is read once', async () => {
+  const { entry, add, end } = await newLog();
+  for (let count = 0; count < 3; count += 1) add(`evt_${count}`, answer('timeout', null));
+  await end();
+  const { attempts: once } = await attemptsOf(entry);
+  const filter = attemptSubject(entry.accountId, entry.id, false);
+  const [record = expect.fail('nothing is stored')] = await recordsOf(bus.bus, streamNames.webhookAttempts, filter);
+  const id = record.header('Nats-Msg-Id');
+  expect(once.map((each) => each.id)).toContain(id);
+  const repeat = (msgID: string) => bus.bus.jetstream.publish(filter, record.data, { msgID });
+  expect(await repeat(id)).toMatchObject({ duplicate: true });
+  expect(await repeat(`${id} again`)).toMatchObject({ duplicate: false });
+  expect((await attemptsOf(entry)).attempts).toEqual(once);
+  expect(await attemptsOf(entry, { limit: 3 })).toEqual({ attempts: once, hasMore: false });
 });
 
 test('long headers and bodies are cut', async () => {

@@ -2,6 +2,7 @@
 // endpoints as they did.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Busy, type ReplayAnswer, webhookSubjects } from '../../../actors/webhook/contract.ts';
+import type { WebhookEntry } from '../../../directory/contract.ts';
 import { type DeliveryEvent, type EventContext, deliveryEvent } from '../../../model/delivery-event.ts';
 import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -42,23 +43,23 @@ afterAll(async () => {
 const minuteMs = 60_000;
 const sinceMs = systemClock.nowMs() - 60 * minuteMs;
 
-type Hook = Receiver & { readonly endpointId: string };
+type Hook = Receiver & { readonly endpoint: WebhookEntry; readonly endpointId: string };
 async function hook(events: readonly string[]): Promise<Hook> {
   const made = await startReceiver();
   receivers.push(made);
   const { entry } = await putEndpoint(node.bus, { accountId, url: made.url, createdAtMs: sinceMs, events });
   await until('it is known', () => running.directory.webhookEndpoint(entry.id) !== undefined);
-  return Object.assign(made, { endpointId: entry.id });
+  return Object.assign(made, { endpoint: entry, endpointId: entry.id });
 }
 
-function replay({ endpointId }: Hook, what: { eventId?: string } = {}): Promise<ReplayAnswer | Busy> {
+function replay({ endpoint, endpointId }: Hook, what: { eventId?: string } = {}): Promise<ReplayAnswer | Busy> {
   const time = { sinceMs, untilMs: systemClock.nowMs() + minuteMs };
-  const asked = JSON.stringify({ accountId, endpointId, eventId: null, ...time, ...what });
+  const asked = JSON.stringify({ accountId, endpointId, endpoint, eventId: null, ...time, ...what });
   // Earlier ones may still be on their way, and the event store of a busy machine late.
   return until('no other replay', async () => {
     const reply = await node.bus.connection.request(webhookSubjects.replay, asked, { timeout: 10_000 });
     const said = reply.json<ReplayAnswer | Busy>();
-    const isLater = 'busy' in said || (!said.ok && (said.why === 'running' || said.why === 'unavailable'));
+    const isLater = 'busy' in said || (!said.ok && (said.why === 'running' || said.why === 'event_store_away'));
     return isLater ? null : said;
   });
 }

@@ -36,7 +36,7 @@ async function endpointAfterEvents() {
     close: () => receiver.close(),
     received: () => new Set(receiver.received.map(({ id }) => id)),
     all: new Set(contexts.map((context) => lifeOf(context).at(-1)?.eventId as string)),
-    request: { accountId, endpointId: entry.id, eventId: null, sinceMs, untilMs: systemClock.nowMs() },
+    request: { accountId, endpointId: entry.id, endpoint: entry, eventId: null, sinceMs, untilMs: systemClock.nowMs() },
   };
 }
 
@@ -77,7 +77,7 @@ function replayed(request: ReplayRequest): Promise<ReplayAnswer> {
         timeout: 10_000,
       });
       const answer = reply.json<ReplayAnswer>();
-      return answer.ok || !(answer.why === 'running' || answer.why === 'unavailable') ? answer : null;
+      return answer.ok || !(answer.why === 'running' || answer.why === 'event_store_away') ? answer : null;
     } catch (error) {
       ignoring(error, 'it does not listen yet');
       return null;

@@ -10,6 +10,7 @@ import { newErasure, orderErasure } from '../../../cluster/bus/erasures.ts';
 import { numberKey } from '../../../cluster/bus/installation-secret.ts';
 import { putBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { factSubjects } from '../../../cluster/bus/subjects.ts';
+import type { WebhookEntry } from '../../../directory/contract.ts';
 import type { EventContext } from '../../../model/delivery-event.ts';
 import { otpFactsOf } from '../../../model/fact.ts';
 import { type AccountId, type MessageId } from '../../../model/ids.ts';
@@ -62,28 +63,28 @@ afterAll(async () => {
 const minuteMs = 60_000;
 const sinceMs = systemClock.nowMs() - 60 * minuteMs;
 
-type Hook = Receiver & { readonly endpointId: string; readonly accountId: AccountId };
+type Hook = Receiver & { readonly endpoint: WebhookEntry; readonly endpointId: string; readonly accountId: AccountId };
 async function hook(of: { accountId?: AccountId; events?: readonly string[]; livemode?: boolean } = {}): Promise<Hook> {
   const made = await startReceiver();
   open.push(made);
   const owner = of.accountId ?? accountId;
   const { entry } = await putEndpoint(node.bus, { accountId: owner, url: made.url, createdAtMs: sinceMs, ...of });
   await until('it is known', () => running.directory.webhookEndpoint(entry.id) !== undefined);
-  return Object.assign(made, { endpointId: entry.id, accountId: owner });
+  return Object.assign(made, { endpoint: entry, endpointId: entry.id, accountId: owner });
 }
 
 async function replay(
-  { endpointId, accountId: owner }: Hook,
+  { endpoint, endpointId, accountId: owner }: Hook,
   what: { eventId?: string | undefined; sinceMs?: number; untilMs?: number } = { sinceMs },
 ) {
   const time = { sinceMs: 0, untilMs: systemClock.nowMs() + minuteMs };
-  const asked = JSON.stringify({ accountId: owner, endpointId, eventId: null, ...time, ...what });
+  const asked = JSON.stringify({ accountId: owner, endpointId, endpoint, eventId: null, ...time, ...what });
   const answer = async () =>
     (await node.bus.connection.request(webhookSubjects.replay, asked, { timeout: 10_000 })).json<ReplayAnswer | Busy>();
   // Earlier ones may still be on their way, and the event store of a busy machine late.
   return until('no other replay', async () => {
     const said = await answer();
-    const isLater = 'busy' in said || (!said.ok && ['running', 'unavailable', 'behind'].includes(said.why));
+    const isLater = 'busy' in said || (!said.ok && ['running', 'event_store_away', 'behind'].includes(said.why));
     return isLater ? null : said;
   });
 }

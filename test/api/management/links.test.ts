@@ -60,7 +60,11 @@ test('are switched off and on by their account; to others they are not there', a
   expect((await turn('disable')).body).toMatchObject({ id, object: 'link', status: 'disabled' });
   const now = async () => (await list(api.live)).data.find((each: { id: string }) => each.id === id);
   expect(await now()).toMatchObject({ status: 'disabled', url: 'https://example.org/switched' });
-  for (const key of [api.other, api.testKey]) expect((await turn('enable', key)).status).toBe(404);
+  const detail = 'no link of this account has this id in the mode of this key';
+  for (const key of [api.other, api.testKey]) {
+    const { status, body } = await turn('enable', key);
+    expect([status, body.detail]).toEqual([404, detail]);
+  }
   for (const unknown of ['lnk_0000000000000000', 'x', 'lnk_'])
     expect((await turn('disable', api.live, unknown)).status).toBe(404);
   const readOnly = await api.newKey(api.accountId, true, ['sms:read']);

@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpoints } from '../../../api/management/app.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type CallOptions, type RunningApi, refusal, runApi } from './support/running-api.ts';
 
@@ -145,6 +146,18 @@ describe('requests that are refused', () => {
       expect(await detail('GET', `/v1/senders?limit=${limit}`)).toBe('must be a whole number from 1 to 100');
     }
     expect(await detail('POST', '/v1/api-keys', { json: { scopes: ['fly'] } })).toMatch(/^expected one of sms:send, /);
+  });
+
+  test('fields in the body of a POST that takes none; an empty object is no field', async () => {
+    const without = endpoints.filter(({ method, body, handle }) => method === 'post' && !body && handle);
+    const paths = without.map(({ path }) => path.replace('{prefix}', '%2B88017').replace('{id}', 'x'));
+    expect(paths).toContain('/v1/webhooks/x/test');
+    for (const path of paths) {
+      const refused = refusal(await call('POST', path, { json: { x: 1 } }));
+      expect([path, refused]).toEqual([path, { status: 422, code: 'unknown_field', fields: ['x unknown_field'] }]);
+      for (const options of [{}, { json: {} }])
+        expect([path, (await call('POST', path, options)).status]).toEqual([path, 404]);
+    }
   });
 
   test('an invalid Idempotency-Key', async () => {

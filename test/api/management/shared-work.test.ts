@@ -109,6 +109,19 @@ describe('300 imports of one account', () => {
     expect(work.enter('a', read).ok).toBe(true);
   });
 
+  test('what waits for another process has places of its own, as many, and takes none of the others', async () => {
+    const work = new SharedWork();
+    const waiting = { method: 'post', waitsForOthers: true } as const;
+    const places = Array.from({ length: 8 }, () => work.enter('a', waiting));
+    expect(places.every(({ ok }) => ok)).toBe(true);
+    const refused = { problem: { status: 429, code: 'account_busy', retryAfterS: 1 } };
+    expect(work.enter('a', waiting)).toMatchObject(refused);
+    for (let times = 0; times < 8; times += 1) expect(work.enter('a', { method: 'delete' }).ok).toBe(true);
+    expect(work.enter('a', { method: 'delete' })).toMatchObject(refused);
+    for (const place of places) if (place.ok) place.leave();
+    expect(work.enter('a', waiting).ok).toBe(true);
+  });
+
   test('one import of an account and four of all may be at work; a refused one holds no place', async () => {
     const work = new SharedWork();
     const an = { method: 'post', isImport: true } as const;
@@ -184,26 +197,43 @@ describe('turns of an account', () => {
     await Promise.all(all);
   });
 
-  test('a request that waited past its deadline is not run any more', async () => {
+  test('a write whose turn does not come in time is refused and never run, while the earlier ones still run', async () => {
     const clock = new ManualClock();
     const turns = new WriteTurns(clock);
     const ends: (() => void)[] = [];
     const long = () => turns.run('a', () => new Promise<void>((resolve) => ends.push(resolve)));
     const first = [long(), long()];
-    let ran = false;
-    const late = turns.run('a', async () => {
-      ran = true;
-    });
-    const refused = expect(late).rejects.toThrow('did not finish within');
+    let ran = 0;
+    const next = () =>
+      turns.run('a', async () => {
+        ran += 1;
+        return 'done';
+      });
+    const late = next();
     await until('two run', () => ends.length === 2);
-    clock.advance(limits.management.requestDeadlineMs);
+    clock.advance(limits.management.turnWaitMs - 1);
+    const inTime = next();
+    clock.advance(1);
+    expect(await late).toBeNull();
     for (const end of ends) end();
     await Promise.all(first);
-    await refused;
-    expect(ran).toBe(false);
-    await turns.run('a', async () => {
-      ran = true;
-    });
-    expect(ran).toBe(true);
+    expect(await inTime).toBe('done');
+    expect(await next()).toBe('done');
+    expect(ran).toBe(2);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('one that is refused says so, and that it was not made', async () => {
+    const clock = new ManualClock();
+    const work = new SharedWork(defaultShares, clock);
+    const ends: (() => void)[] = [];
+    const long = () => work.write('a', () => new Promise((resolve) => ends.push(() => resolve({ body: 'made' }))));
+    const first = [long(), long()];
+    const late = long();
+    await until('two run', () => ends.length === 2);
+    clock.advance(limits.management.turnWaitMs);
+    expect(await late).toMatchObject({ problem: { status: 429, code: 'account_busy' } });
+    for (const end of ends) end();
+    expect(await Promise.all(first)).toEqual([{ body: 'made' }, { body: 'made' }]);
   });
 });

@@ -36,6 +36,7 @@ const url = 'https://example.com/hooks?token=1';
 const call = (method: string, path: string, json?: unknown, as = key) =>
   running.call(method, path, { key: as, ...(json === undefined ? {} : { json }) });
 const register = async (json: object = { url }, as = key) => (await call('POST', '/v1/webhooks', json, as)).body;
+const eventIdOf = (nth: number) => `evt_${String(nth).padStart(22, '0')}`;
 const inDirectory = (id: string) => running.directory.webhookEndpoint(id as WebhookEndpointId);
 const known = (id: string) => until('the directory has it', () => inDirectory(id) ?? null);
 const secretsOf = (id: string) => {
@@ -97,7 +98,7 @@ describe('an endpoint', () => {
       ['POST', `/v1/webhooks/${id}/rotate-secret`, {}],
       ['GET', `/v1/webhooks/${id}/deliveries`],
       ['POST', `/v1/webhooks/${id}/test`],
-      ['POST', `/v1/webhooks/${id}/replay`, { event_id: 'evt_1' }],
+      ['POST', `/v1/webhooks/${id}/replay`, { event_id: eventIdOf(1) }],
       ['DELETE', `/v1/webhooks/${id}`],
     ] as const;
     for (const other of [running.other, test])
@@ -270,12 +271,13 @@ test('tests and replays say so when no delivery process answers; what is asked f
   const path = `/v1/webhooks/${id}`;
   const away = { status: 503, code: 'webhooks_unavailable' };
   expect(refusal(await call('POST', `${path}/test`))).toMatchObject(away);
-  expect(refusal(await call('POST', `${path}/replay`, { event_id: 'evt_x' }))).toMatchObject(away);
+  expect(refusal(await call('POST', `${path}/replay`, { event_id: eventIdOf(1) }))).toMatchObject(away);
   const replay = async (json: object) => refusal(await call('POST', `${path}/replay`, json)).fields;
   const past = new Date(systemClock.nowMs() - 60_000).toISOString();
   const future = new Date(systemClock.nowMs() + 60_000).toISOString();
-  expect(await replay({})).toEqual(['event_id invalid_field']);
-  expect(await replay({ event_id: 'evt_x', since: past, until: past })).toEqual(['until invalid_field']);
+  for (const wrong of [{}, { event_id: 'x' }, { event_id: 'evt_x' }, { event_id: eventIdOf(1).replace('evt', 'evb') }])
+    expect(await replay(wrong)).toEqual(['event_id invalid_field']);
+  expect(await replay({ event_id: eventIdOf(1), since: past, until: past })).toEqual(['until invalid_field']);
   expect(await replay({ since: future })).toEqual(['since invalid_field']);
   expect(await replay({ since: past, until: past })).toEqual(['until invalid_field']);
   expect(await replay({ since: 'yesterday' })).toEqual(['since invalid_field']);
@@ -295,28 +297,28 @@ test('attempts are read without the delivery process; unknown filters are refuse
         ...{ retryAfterMs: null, latencyMs: 12, ...result },
       },
     });
-  add('evt_1', {});
-  add('evt_2', { error: 'timeout', status: null, detail: 'no response in 10000 ms' });
+  add(eventIdOf(1), {});
+  add(eventIdOf(2), { error: 'timeout', status: null, detail: 'no response in 10000 ms' });
   await log.stop();
   publisher.close();
   const read = async (query: string) => (await call('GET', `/v1/webhooks/${id}/deliveries${query}`)).body;
   const idsOf = async (query: string) =>
     (await read(query)).data.map((each: { webhook_id: string }) => each.webhook_id);
   const all = await read('');
-  expect(all).toMatchObject({ health: null, next_cursor: null });
+  expect(all).toMatchObject({ health: null, waiting: null, next_cursor: null });
   expect(
     all.data.toSorted((a: { webhook_id: string }, b: { webhook_id: string }) => (a.webhook_id < b.webhook_id ? -1 : 1)),
   ).toMatchObject([
     {
       ...{
         object: 'webhook_attempt',
-        webhook_id: 'evt_1',
-        event_ids: ['evt_1'],
+        webhook_id: eventIdOf(1),
+        event_ids: [eventIdOf(1)],
         succeeded: true,
         error: null,
         status: 200,
       },
-      request: { headers: { 'webhook-id': 'evt_1' }, body: '{"type":"sms.delivered"}', body_chars: 24 },
+      request: { headers: { 'webhook-id': eventIdOf(1) }, body: '{"type":"sms.delivered"}', body_chars: 24 },
       ...{
         response: { headers: { server: 'nginx' }, body: 'thanks' },
         latency_ms: 12,
@@ -324,22 +326,23 @@ test('attempts are read without the delivery process; unknown filters are refuse
         attempt: 1,
       },
     },
-    { webhook_id: 'evt_2', succeeded: false, error: 'timeout', status: null, response: null },
+    { webhook_id: eventIdOf(2), succeeded: false, error: 'timeout', status: null, response: null },
   ]);
-  expect(await idsOf('?result=succeeded')).toEqual(['evt_1']);
-  expect(await idsOf('?result=failed')).toEqual(['evt_2']);
-  expect(await idsOf('?error=timeout')).toEqual(['evt_2']);
-  expect(await idsOf('?event_id=evt_1&type=sms.delivered')).toEqual(['evt_1']);
+  expect(await idsOf('?result=succeeded')).toEqual([eventIdOf(1)]);
+  expect(await idsOf('?result=failed')).toEqual([eventIdOf(2)]);
+  expect(await idsOf('?error=timeout')).toEqual([eventIdOf(2)]);
+  expect(await idsOf(`?event_id=${eventIdOf(1)}&type=sms.delivered`)).toEqual([eventIdOf(1)]);
   expect(await idsOf('?type=sms.failed')).toEqual([]);
   expect(await idsOf('?since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z')).toEqual([]);
   const first = await read('?limit=1');
-  expect(first.data).toHaveLength(1);
   const both = [first.data[0].webhook_id, ...(await idsOf(`?limit=1&cursor=${first.next_cursor}`))];
-  expect(new Set(both)).toEqual(new Set(['evt_1', 'evt_2']));
+  expect(new Set(both)).toEqual(new Set([eventIdOf(1), eventIdOf(2)]));
   const refused = async (query: string) => refusal(await call('GET', `/v1/webhooks/${id}/deliveries?${query}`)).fields;
   expect(await refused('result=ok')).toEqual(['result invalid_field']);
   expect(await refused('error=unknown')).toEqual(['error invalid_field']);
   expect(await refused('result=succeeded&error=timeout')).toEqual(['error invalid_field']);
+  expect(await refused('event_id=bad')).toEqual(['event_id invalid_field']);
+  expect(await idsOf(`?event_id=${eventIdOf(1).replace('evt', 'evb')}`)).toEqual([]);
   expect(await refused('since=yesterday')).toEqual(['since invalid_field']);
   expect(await refused('since=2026-01-02T00:00:00Z&until=2026-01-02T00:00:00Z')).toEqual(['until invalid_field']);
   expect(await refused('colour=red')).toEqual(['colour unknown_field']);

@@ -6,7 +6,7 @@ import type { EndpointKey } from './parked-counts.ts';
 import { isExhausted, waitAfter } from './schedule.ts';
 import type { WorkerOwner } from './worker-owner.ts';
 
-export function retryLater(shipment: Shipment, { accountId }: EndpointKey, owner: WorkerOwner): void {
+export function retryShipment(shipment: Shipment, { accountId }: EndpointKey, owner: WorkerOwner): void {
   const tries = triesOfShipment(shipment);
   if (isExhausted(tries)) return giveUp(shipment);
   const dueAtMs = owner.clock.nowMs() + waitAfter(tries);
