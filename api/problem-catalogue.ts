@@ -132,7 +132,7 @@ export const problemCatalogue = {
     'A code counts once, for the request that entered it first: treat the user as not confirmed, or start a new one.',
   ),
   otp_locked: client(429, 'Too many failed guesses').fix(
-    'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile.',
+    'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile. Who knows the person unlocks it: `POST /v1/otp/unlock`.',
   ),
   otp_rate_limited: client(429, 'Too many one-time passwords').fix(
     'A limit of sends, verifications or wrong guesses is reached; `limit` says which one. Try again after the seconds in `Retry-After`; a user who asked too often waits, too.',

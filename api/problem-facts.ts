@@ -1,8 +1,9 @@
 // What a refusal about one-time passwords says to programs, beside its code: members of the problem document. The texts of
 // `detail` may change, these do not.
 import { z } from '@hono/zod-openapi';
-import { type OtpLimit, otpCounted, otpDimensions } from '../policy/otp/contract.ts';
+import { otpCounted, otpDimensions } from '../policy/otp/contract.ts';
 import { otpLimitText } from '../policy/otp/limit-text.ts';
+import type { ReachedLimit } from '../policy/otp/number-limits.ts';
 import { type GuardFinding, type GuardRule, guardRules } from '../policy/otp-guard/contract.ts';
 
 /** starts: one-time passwords started, of which an account has a share (docs/limits.md). */
@@ -45,12 +46,6 @@ export const problemFacts = {
 export type ProblemFacts = {
   readonly limit?: z.infer<typeof limitFact>;
   readonly guard?: z.infer<typeof guardFact>;
-};
-
-type ReachedLimit = {
-  readonly counted: (typeof countedAll)[number];
-  readonly dimension: (typeof otpDimensions)[number];
-  readonly limit: OtpLimit;
 };
 
 export function factsOfLimit({ counted, dimension, limit }: ReachedLimit, retryAfterS: number): ProblemFacts {

@@ -3,7 +3,7 @@
 import { reports } from '../analytics/reports/catalogue.ts';
 import { limits } from '../platform/limits.ts';
 import type { CommandRow } from './command-row.ts';
-import { otpGuardCommands } from './otp-guard-commands.ts';
+import { otpCommands } from './otp-commands.ts';
 import { reportOptions } from './report-options.ts';
 
 export const groups: Readonly<Record<string, string>> = {
@@ -15,6 +15,7 @@ export const groups: Readonly<Record<string, string>> = {
   directory: 'the accounts and keys of all entry points',
   keys: 'API keys of the running system',
   dnd: 'do-not-disturb registry of the running system',
+  otp: 'one-time passwords of an account',
   'otp-guard': 'the guard against fraud with one-time passwords: blocks and safe list of an account',
   'sql-user': 'SQL users of accounts on your ClickHouse server',
   ported: 'registry of ported numbers of the running system',
@@ -210,7 +211,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
-  ...otpGuardCommands,
+  ...otpCommands,
   phone: {
     help: 'the last texts that the simulated carriers of the running system delivered, such as codes and short links, newest last',
     takes: {

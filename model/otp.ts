@@ -28,6 +28,9 @@ export type OtpEndReason = (typeof otpEndReasons)[number];
 /** One message with the code. */
 export type OtpSend = { readonly messageId: MessageId; readonly atMs: number };
 
+/** A guess that was counted: the print of the names of its request, and when. */
+export type OtpGuess = readonly [by: string, countedAtMs: number];
+
 export type Otp = {
   readonly id: OtpId;
   /** What it confirms, in the client's words: OTP of different purposes do not touch each other. */
@@ -42,6 +45,8 @@ export type Otp = {
   readonly sealed: string | null;
   /** Guesses begun: counted before the code is compared. */
   readonly attempts: number;
+  /** The last of them, so that a request whose answer was lost counts once; none once it has ended. */
+  readonly guesses: readonly OtpGuess[];
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   readonly endedAtMs: number | null;
@@ -65,7 +70,12 @@ export type OtpNumber = {
   readonly sendsMs: readonly number[];
   /** Guesses that failed, and those being compared. */
   readonly failuresMs: readonly number[];
+  /** A person has unlocked the number: failures up to then count no more. 0: nobody has. */
+  readonly forgottenToMs: number;
 };
+
+/** What is known of failed guesses beyond the hour of the record. */
+export type OtpFailures = Pick<OtpNumber, 'failuresMs' | 'forgottenToMs'>;
 
 export const otpAttemptsMax = 5;
 

@@ -1,7 +1,7 @@
 // Why a request about a one-time password is refused, without a protocol: by its rules, by acceptance of its message, or
 // by a gate.
 import type { Refusal } from '../../policy/contract.ts';
-import type { OtpRefusal } from '../../policy/otp/rules.ts';
+import type { OtpRefusal } from '../../policy/otp/number-limits.ts';
 import { type AcceptanceRefusal, refusal } from '../refusal.ts';
 
 /** `none`: this account has none of this id, in this mode. */

@@ -214,6 +214,7 @@ function newOtp(
     reason: null,
     sealed: cipher.seal(Buffer.from(JSON.stringify(secret)), otpBinding(id, accountId, request.to)).toString('base64'),
     attempts: 0,
+    guesses: [],
     createdAtMs: nowMs,
     expiresAtMs: nowMs + ttlMs,
     endedAtMs: null,

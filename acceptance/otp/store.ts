@@ -9,7 +9,7 @@ import { LatestRecords } from '../../cluster/bus/latest-record.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { subjectInBucket } from '../../cluster/bus/streams.ts';
 import { type AccountId, type OtpPlace, otpPlaceOf } from '../../model/ids.ts';
-import type { OtpNumber } from '../../model/otp.ts';
+import type { OtpFailures, OtpNumber } from '../../model/otp.ts';
 import {
   decodeOtpFailures,
   decodeOtpNumber,
@@ -21,7 +21,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
-import type { Decided } from '../../policy/otp/rules.ts';
+import { type Decided, forgetFailures } from '../../policy/otp/rules.ts';
 
 /** Whose record it is: another account's is not found under the same place. */
 export type OtpOwner = { readonly accountId: AccountId; readonly livemode: boolean };
@@ -29,11 +29,14 @@ export type OtpOwner = { readonly accountId: AccountId; readonly livemode: boole
 /** `unavailable`: NATS did not answer, or the bucket is full; the change may be stored. */
 export type OtpChange<Answer> = { readonly ok: true; readonly answer: Answer } | { readonly ok: false };
 
-/** `marks`: of its last writes, the newest first. */
+/**
+ * `marks`: a random name of each of its last writes, the newest first. A publish whose ack was lost is repeated, and then
+ * refused as a conflict with itself: only by its mark in the record the writer sees that it was stored.
+ */
 type Held = { readonly number: OtpNumber; readonly marks: readonly string[]; readonly revision: number };
 
 const { triesMax, rememberedMax } = limits.otp;
-const noNumber: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [] };
+const noNumber: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [], forgottenToMs: 0 };
 
 export class OtpStore {
   readonly #publisher: Publisher;
@@ -70,7 +73,11 @@ export class OtpStore {
     return remembered === undefined ? this.read(owner, place) : remembered.number;
   }
 
-  /** Stores what `decide` makes of the record; after a conflict it decides again over what is stored then. */
+  /**
+   * Stores what `decide` makes of the record. It decides first over what this thread remembers: a write over an old record is a
+   * conflict. A decision that changes nothing is an answer only over a record from the leader. After a conflict it decides
+   * again over what is stored then, unless that has its own mark: then the try before was stored.
+   */
   async change<Answer>(
     owner: OtpOwner,
     place: OtpPlace,
@@ -82,7 +89,7 @@ export class OtpStore {
     try {
       for (let tries = 0; tries < triesMax; tries += 1) {
         const held: Held = await this.#load(key, from);
-        // The first try was stored although its answer was lost, and others have written since.
+        // Others may have written since.
         if (tried !== null && held.marks.includes(tried.mark)) return { ok: true, answer: tried.answer };
         const { next, answer } = decide(held.number);
         if (next === null) {
@@ -105,23 +112,51 @@ export class OtpStore {
 
   /** Keeps the failed guesses of a number for as long as they count. A later list replaces an earlier one only. */
   async keepFailures(owner: OtpOwner, place: OtpPlace, failuresMs: readonly number[]): Promise<void> {
-    const key = keyOf(owner, place);
     try {
-      for (let tries = 0; tries < triesMax; tries += 1) {
-        const stored = await this.#failures.leader(key);
-        const before = stored === null ? [] : decodeOtpFailures(stored.octets);
-        const all = [...new Set([...before, ...failuresMs])].toSorted((one, other) => other - one);
-        const payload = encodeOtpFailures(all.slice(0, limits.otp.numberGuessesMax));
-        const expected = expectSequence(stored?.revision ?? 0);
-        const subject = subjectInBucket('otp_failures', key);
-        const result = await this.#publisher.publishOne(subject, payload, null, expected);
-        if (result.ok) return;
-        if (result.failure !== 'conflict') throw new Error(result.failure);
-      }
-      throw new Error('conflict');
+      await this.#mergeFailures(keyOf(owner, place), { failuresMs, forgottenToMs: 0 });
     } catch (error) {
       ignoring(error, 'failed guesses were not kept beyond their record: for its hour they are counted there');
     }
+  }
+
+  /**
+   * Forgets the failed guesses of a number, in both buckets; how many there were. Both say up to when, so that a guess which is
+   * compared at this moment brings back no earlier one. Rejects when NATS does not answer: a repeat does the rest.
+   */
+  async forgetFailures(owner: OtpOwner, place: OtpPlace, nowMs: number): Promise<number> {
+    const key = keyOf(owner, place);
+    const { number } = await this.#load(key, 'leader');
+    const kept = await this.#failuresOf(key);
+    const isCounted = (atMs: number) => atMs > nowMs - limits.otp.failuresTtlMs;
+    const failed = new Set([...number.failuresMs, ...kept.failures.failuresMs].filter(isCounted));
+    if (failed.size === 0) return 0;
+    const toMs = Math.max(nowMs, ...failed);
+    // What the record has is found again by a repeat, if this process ends in between.
+    await this.#mergeFailures(key, { failuresMs: [], forgottenToMs: toMs });
+    const changed = await this.change(owner, place, (held) => forgetFailures(held, toMs));
+    if (!changed.ok) throw new Error('the record of the number was not changed');
+    return failed.size;
+  }
+
+  async #mergeFailures(key: string, more: OtpFailures): Promise<void> {
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const { failures, revision } = await this.#failuresOf(key);
+      const forgottenToMs = Math.max(failures.forgottenToMs, more.forgottenToMs);
+      const all = [...new Set([...failures.failuresMs, ...more.failuresMs])].filter((atMs) => atMs > forgottenToMs);
+      const failuresMs = all.toSorted((one, other) => other - one).slice(0, limits.otp.numberGuessesMax);
+      const payload = encodeOtpFailures({ failuresMs, forgottenToMs });
+      const subject = subjectInBucket('otp_failures', key);
+      const result = await this.#publisher.publishOne(subject, payload, null, expectSequence(revision));
+      if (result.ok) return;
+      if (result.failure !== 'conflict') throw new Error(result.failure);
+    }
+    throw new Error('conflict');
+  }
+
+  async #failuresOf(key: string): Promise<{ readonly failures: OtpFailures; readonly revision: number }> {
+    const stored = await this.#failures.leader(key);
+    if (stored === null) return { failures: { failuresMs: [], forgottenToMs: 0 }, revision: 0 };
+    return { failures: decodeOtpFailures(stored.octets), revision: stored.revision };
   }
 
   async #load(key: string, from: 'memory' | 'leader'): Promise<Held> {
@@ -138,8 +173,8 @@ export class OtpStore {
 
   async #begun(key: string): Promise<Held> {
     const failures = await this.#failures.any(key);
-    const failuresMs = failures === null ? [] : decodeOtpFailures(failures.octets);
-    return { number: { ...noNumber, failuresMs }, marks: [], revision: 0 };
+    const known = failures === null ? {} : decodeOtpFailures(failures.octets);
+    return { number: { ...noNumber, ...known }, marks: [], revision: 0 };
   }
 
   async #write(key: string, { number, marks, revision }: Held): Promise<'stored' | 'conflict' | 'unavailable'> {
@@ -160,7 +195,7 @@ export class OtpStore {
 }
 
 const markOctets = 9;
-/** A publish is repeated after a second: five guesses at a code write ten times. 13 octets each. */
+/** So many writes may come before a publish is repeated, after a second: five guesses at a code write ten times. 13 octets each. */
 const marksMax = 10;
 
 const keyOf = ({ accountId, livemode }: OtpOwner, place: OtpPlace) =>

@@ -5,6 +5,7 @@ import { type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../mod
 import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
 import { limits } from '../../platform/limits.ts';
 import { isSameCode } from '../../policy/otp/code.ts';
+import type { OtpRefusal } from '../../policy/otp/number-limits.ts';
 import { type RequestNames, countGuess, failGuess, verifyOtp, withdrawGuess } from '../../policy/otp/rules.ts';
 import type { Principal } from '../principal.ts';
 import { type OtpFailed, noOtp, otpRefused, otpUnavailable } from './refusal.ts';
@@ -18,7 +19,7 @@ export type Verified = {
   readonly valid: boolean;
   readonly status: OtpStatus;
   readonly attemptsRemaining: number;
-  /** A code was compared and was another one. */
+  /** A code was compared and was another one; false of a repeat, whose first try counts. */
   readonly isWrong: boolean;
   /** The client brought the code. */
   readonly ownCode: boolean;
@@ -26,12 +27,16 @@ export type Verified = {
   readonly messageId: MessageId | null;
 };
 
-/** `code`: normalised digits. */
+/** `code`: normalised digits. `beyond`: as in countGuess. */
 export async function verifyCode(
   parts: VerifyParts,
   principal: Principal,
   id: OtpId,
-  { code, by }: { readonly code: string; readonly by: RequestNames },
+  {
+    code,
+    by,
+    beyond = null,
+  }: { readonly code: string; readonly by: RequestNames; readonly beyond?: OtpRefusal | null },
 ): Promise<Verified | OtpFailed> {
   const { otps, clock, otpLimits } = parts;
   const owner = ownerOf(principal);
@@ -39,7 +44,7 @@ export async function verifyCode(
   let to = '';
   const counted = await otps.change(owner, place, (held) => {
     to = held.to ?? '';
-    return countGuess(held, id, by, otpLimits(), clock.nowMs());
+    return countGuess(held, id, by, otpLimits(), clock.nowMs(), beyond);
   });
   if (!counted.ok) return otpUnavailable;
   const { answer } = counted;
@@ -53,7 +58,8 @@ export async function verifyCode(
     case 'answered_before':
       return verdict(answer.otp, true, 'verified');
     case 'counted': {
-      const guess = { owner, place, id, by, attempt: answer.otp.attempts, countedAtMs: answer.countedAtMs };
+      const { attempt, countedAtMs, isRepeat } = answer;
+      const guess = { owner, place, id, by, attempt, countedAtMs, isRepeat, isKept: beyond === null };
       const secret = await openOrGiveBack(parts, guess, () => openOtp(parts.cipher, answer.otp, owner.accountId, to));
       return secret !== null && isSameCode(secret.code, code) ? right(parts, guess) : wrong(parts, guess);
     }
@@ -68,18 +74,23 @@ type Guess = {
   /** The number of the guess at its OTP, from 1. */
   readonly attempt: number;
   readonly countedAtMs: number;
+  readonly isRepeat: boolean;
+  /** Whether it counts for a day if it is wrong. */
+  readonly isKept: boolean;
 };
 
 /** A code that cannot be opened is no fault of who guesses: the guess counts no more when this throws. */
 async function openOrGiveBack(
   { otps, clock, otpLimits }: VerifyParts,
-  { owner, place, id, countedAtMs }: Guess,
+  { owner, place, id, countedAtMs, isRepeat }: Guess,
   open: () => OtpSecret | null,
 ): Promise<OtpSecret | null> {
   try {
     return open();
   } catch (error) {
-    await otps.change(owner, place, (held) => withdrawGuess(held, id, countedAtMs, otpLimits(), clock.nowMs()));
+    // The first try of a repeat may have compared it, where the key is there.
+    if (!isRepeat)
+      await otps.change(owner, place, (held) => withdrawGuess(held, id, countedAtMs, otpLimits(), clock.nowMs()));
     throw error;
   }
 }
@@ -98,7 +109,7 @@ async function right(
 
 async function wrong(
   { otps, clock, otpLimits }: VerifyParts,
-  { owner, place, id, attempt, countedAtMs }: Guess,
+  { owner, place, id, attempt, countedAtMs, isRepeat, isKept }: Guess,
 ): Promise<Verified | OtpFailed> {
   let failuresMs: readonly number[] = [];
   const changed = await otps.change(owner, place, (held) => {
@@ -108,10 +119,11 @@ async function wrong(
     return failGuess(held, id, attempt, otpLimits(), clock.nowMs());
   });
   if (!changed.ok) return otpUnavailable;
-  await otps.keepFailures(owner, place, failuresMs);
+  // Beyond the account's limit so many numbers would fill the bucket that other accounts' guesses are in.
+  if (isKept) await otps.keepFailures(owner, place, failuresMs);
   const { otp } = changed.answer;
   if (otp === null) return noOtp;
-  return { ...verdict(otp, false, statusOf(otp, clock.nowMs())), isWrong: true };
+  return { ...verdict(otp, false, statusOf(otp, clock.nowMs())), isWrong: !isRepeat };
 }
 
 function verdict(otp: Otp, valid: boolean, status: OtpStatus): Verified {

@@ -19,6 +19,7 @@ import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
 import { linkEndpoints } from './routes/links.ts';
 import { otpGuardEndpoints } from './routes/otp-guard.ts';
+import { otpUnlockEndpoints } from './routes/otp-unlock.ts';
 import { exportEndpoints } from './routes/exports.ts';
 import { reportEndpoints } from './routes/reports.ts';
 import { senderEndpoints } from './routes/senders.ts';
@@ -42,6 +43,7 @@ export const endpoints: readonly Endpoint[] = [
   ...templateEndpoints,
   ...suppressionEndpoints,
   ...linkEndpoints,
+  ...otpUnlockEndpoints,
   ...otpGuardEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,

@@ -13,7 +13,7 @@ import type { CodeRequest } from './otp-traffic.ts';
 
 const accountId = 'acc_bench' as AccountId;
 const ttlMs = 300_000;
-const nobody: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [] };
+const nobody: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [], forgottenToMs: 0 };
 
 /** A code that was started. */
 export type StartedCode = { readonly to: string; readonly ip: string; readonly id: OtpId };
@@ -34,7 +34,7 @@ export class OtpApiLimits {
     this.#nth += 1;
     const id = `otp_${this.#nth}` as OtpId;
     const otp: Otp = {
-      ...{ id, purpose: 'default', status: 'pending', reason: null, sealed: null, attempts: 0 },
+      ...{ id, purpose: 'default', status: 'pending', reason: null, sealed: null, attempts: 0, guesses: [] },
       ...{ createdAtMs: atMs, expiresAtMs: atMs + ttlMs, endedAtMs: null, sender: 'HELIO', clientReference: null },
       ...{ language: 'en', ownCode: false, verifiedBy: null, sends: [this.#send(atMs)] },
     };
@@ -72,11 +72,11 @@ export class OtpApiLimits {
     decide: (held: OtpNumber) => Decided<boolean>,
   ): boolean {
     this.#nowMs = atMs;
-    const user = { accountId, to, ip, device: null };
-    if (this.#rates.take('sends', otpLimitsDefault, user) !== null) return false;
+    const taken = this.#rates.take('sends', otpLimitsDefault, { accountId, livemode: true, to, ip, device: null });
+    if (!taken.ok) return false;
     const { next, answer } = decide(this.#numbers.get(to) ?? nobody);
     if (next !== null) this.#numbers.set(to, next);
-    if (!answer) this.#rates.giveBack('sends', otpLimitsDefault, user);
+    if (!answer) this.#rates.giveBack(taken.counts);
     return answer;
   }
 }

@@ -84,8 +84,9 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
   // Actors publish what became of each: they have the code of its message, too.
-  otp: { write: ['ingress'], read: ['ingress', 'actors'], erase: ['control'] },
-  otp_failures: { write: ['ingress'], read: ['ingress'] },
+  // Control unlocks numbers.
+  otp: { write: ['ingress', 'control'], read: ['ingress', 'actors', 'control'], erase: ['control'] },
+  otp_failures: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
   // Operators order blocks; who stores one removes those that have ended, to make room, and control those that are forgotten.
   otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control', 'actors'], remove: ['ingress', 'control'] },
   otp_events: { write: ['actors'], read: ['actors'], remove: ['actors'] },

@@ -19,6 +19,7 @@ export const auditActions = [
   'registry.imported',
   'config.reloaded',
   ...of('otp_guard', 'changed', 'blocked', 'released'),
+  'otp.unlocked',
   'directory.released',
   'body_key.rotated',
   'number.erased',

@@ -3,7 +3,10 @@ import type { OtpTexts } from '../../model/otp-text.ts';
 import type { HedgingRules } from '../otp-hedging/contract.ts';
 import type { GuardModes, OtpGuardRules } from '../otp-guard/contract.ts';
 
-/** `count` in each period, both counted by one mechanism or another: docs/otp.md says which. */
+/**
+ * `count` in each period. Of a number's sends and wrong guesses the record counts (number-limits.ts), of everything else the
+ * memory (api/http/otp/otp-rates.ts), with bounds of platform/limits-otp.ts; docs/otp.md, Limits, has the order.
+ */
 export type OtpLimit = { readonly count: number; readonly perMs: number };
 
 /** What a limit counts over. prefix: the number without its last four digits. */

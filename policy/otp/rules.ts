@@ -2,31 +2,17 @@
 // be written by compare-and-set (null: nothing changes) and what to answer once that is stored. A guess is counted in
 // one decision and compared after it is stored, so that however many arrive at once, no more are compared than the
 // limits allow.
+import { hash } from 'node:crypto';
 import { type OtpId } from '../../model/ids.ts';
 import { type Otp, type OtpNumber, type OtpSend, type OtpStatus, otpAttemptsMax, statusOf } from '../../model/otp.ts';
 import { limits } from '../../platform/limits.ts';
-import type { OtpCounted, OtpLimit, OtpLimits } from './contract.ts';
-
-export type OtpRefusalCode =
-  | 'otp_locked'
-  | 'otp_rate_limited'
-  | 'otp_pending_limit'
-  | 'otp_expiring'
-  | 'otp_not_pending';
-
-export type OtpRefusal = {
-  readonly code: OtpRefusalCode;
-  readonly detail: string;
-  /** Null: the same request will never pass. */
-  readonly retryAfterS: number | null;
-  /** The limit of the number that is reached. */
-  readonly reached?: { readonly counted: OtpCounted; readonly limit: OtpLimit };
-};
+import type { OtpLimits } from './contract.ts';
+import { type OtpRefusal, hasFailed, lockOf, tooManyPending, tooManySends } from './number-limits.ts';
 
 /** `next`: the record to store before the answer is given; null: it stays as it is. */
 export type Decided<Answer> = { readonly next: OtpNumber | null; readonly answer: Answer };
 
-const { pendingMax, keptMs, resendLeastMs, notSentKept } = limits.otp;
+const { keptMs, resendLeastMs, notSentKept } = limits.otp;
 const { graceMs } = limits.facts;
 
 export type StartAnswer =
@@ -58,35 +44,53 @@ export type GuessAnswer =
   | { readonly kind: 'ended'; readonly otp: Otp; readonly status: OtpStatus }
   /** The right guess was made under this idempotency key: its answer was lost. */
   | { readonly kind: 'answered_before'; readonly otp: Otp }
-  /** Counted: it may be compared. */
-  | { readonly kind: 'counted'; readonly otp: Otp; readonly countedAtMs: number };
+  /** Counted, as this attempt from 1: it may be compared. `isRepeat`: by an earlier try of the request, perhaps compared, too. */
+  | {
+      readonly kind: 'counted';
+      readonly otp: Otp;
+      readonly attempt: number;
+      readonly countedAtMs: number;
+      readonly isRepeat: boolean;
+    };
 
 /**
- * What names a request: the place of its idempotency key, or a text that no other request has. The first is written; a name
- * that is made with the body key has others, because its first try may have used another one of the keys.
+ * What names a request and its code: only a repeat has the same, and without a key none. The first is written; a name is
+ * made with the body key and has others, because its first try may have used another one of the keys.
  */
 export type RequestNames = readonly [own: string, ...others: string[]];
 
+/**
+ * `beyond`: the refusal of a limit over guesses at other numbers. The first guess at a number passes it, so that strangers keep
+ * nobody out who types the code correctly; of several at once one does.
+ */
 export function countGuess(
   held: OtpNumber,
   id: OtpId,
   by: RequestNames,
   rules: OtpLimits,
   nowMs: number,
+  beyond: OtpRefusal | null = null,
 ): Decided<GuessAnswer> {
   const otp = held.otps.find((each) => each.id === id);
   const unchanged = (answer: GuessAnswer): Decided<GuessAnswer> => ({ next: null, answer });
   if (otp === undefined) return unchanged({ kind: 'none' });
   if (isVerifiedBy(otp, by)) return unchanged({ kind: 'answered_before', otp });
+  const repeated = isWaiting(otp, nowMs) ? guessBy(otp, by) : null;
+  if (repeated !== null) return unchanged({ kind: 'counted', otp, ...repeated, isRepeat: true });
   const status = statusOf(otp, nowMs);
   if (status !== 'pending') return unchanged({ kind: 'ended', otp, status });
   const locked = lockOf(held, rules, nowMs);
   if (locked !== null) return unchanged({ kind: 'refused', refusal: locked });
-  const counted = { ...otp, attempts: otp.attempts + 1 };
+  if (beyond !== null && hasFailed(held, rules, nowMs)) return unchanged({ kind: 'refused', refusal: beyond });
   // Each has a time of its own, so that exactly this one is taken back when the guess was right.
-  const countedAtMs = Math.max(nowMs, ...held.failuresMs.map((atMs) => atMs + 1));
+  const countedAtMs = Math.max(nowMs, ...[held.forgottenToMs, ...held.failuresMs].map((atMs) => atMs + 1));
+  const attempt = otp.attempts + 1;
+  const counted: Otp = { ...otp, attempts: attempt, guesses: [...otp.guesses, [printOf(by[0]), countedAtMs]] };
   const next = { ...withOtp(held, counted), failuresMs: [...held.failuresMs, countedAtMs] };
-  return { next: tidied(next, rules, nowMs), answer: { kind: 'counted', otp: counted, countedAtMs } };
+  return {
+    next: tidied(next, rules, nowMs),
+    answer: { kind: 'counted', otp: counted, attempt, countedAtMs, isRepeat: false },
+  };
 }
 
 export type VerifyAnswer = { readonly otp: Otp; readonly valid: boolean };
@@ -162,7 +166,9 @@ export function withdrawGuess(
   // An earlier try of this write was stored although its answer was lost.
   if (at === -1) return { next: null, answer: null };
   const otps = held.otps.map((each) =>
-    each.id === id && each.status === 'pending' ? { ...each, attempts: each.attempts - 1 } : each,
+    each.id === id && each.status === 'pending'
+      ? { ...each, attempts: each.attempts - 1, guesses: each.guesses.filter(([, atMs]) => atMs !== countedAtMs) }
+      : each,
   );
   const failuresMs = held.failuresMs.filter((_, index) => index !== at);
   return { next: tidied({ ...held, otps, failuresMs }, rules, nowMs), answer: null };
@@ -224,6 +230,16 @@ export function cancelOtp(held: OtpNumber, id: OtpId, rules: OtpLimits, nowMs: n
   return { next: tidied(withOtp(held, canceled), rules, nowMs), answer: { kind: 'changed', otp: canceled } };
 }
 
+/**
+ * A person unlocks the number: failures up to then count no more. Codes that wait get no attempts back, and sends stay counted.
+ * Without a record there is nothing to change.
+ */
+export function forgetFailures(held: OtpNumber, toMs: number): Decided<null> {
+  if (held.to === null || held.forgottenToMs >= toMs) return { next: null, answer: null };
+  const failuresMs = held.failuresMs.filter((atMs) => atMs > toMs);
+  return { next: { ...held, failuresMs, forgottenToMs: toMs }, answer: null };
+}
+
 /** What has expired has ended, although only its time says so: nothing may give it another end. */
 function isWaiting({ status, expiresAtMs }: Otp, nowMs: number): boolean {
   return status === 'pending' && nowMs < expiresAtMs;
@@ -233,13 +249,25 @@ function isVerifiedBy({ verifiedBy }: Otp, by: RequestNames): boolean {
   return verifiedBy !== null && by.includes(verifiedBy);
 }
 
+const printOctets = 6;
+/** A name as it is kept of a guess: by chance one of 2^48 others has the same. */
+const printOf = (name: string) => hash('sha256', name, 'buffer').subarray(0, printOctets).toString('base64url');
+
+/** The guess that an earlier try of this request has counted. Those without a name, of versions before, are the first ones. */
+function guessBy({ attempts, guesses }: Otp, by: RequestNames): { attempt: number; countedAtMs: number } | null {
+  const prints = by.map(printOf);
+  const at = guesses.findIndex(([print]) => prints.includes(print));
+  const guess = guesses[at];
+  return guess === undefined ? null : { attempt: attempts - guesses.length + at + 1, countedAtMs: guess[1] };
+}
+
 function isEndedByGuesses({ status, reason }: Otp): boolean {
   return status === 'max_attempts_reached' || reason === 'locked';
 }
 
-/** What ends gives up its code: nobody needs it any more. */
+/** What ends gives up its code and the names of its guesses: nobody needs them any more. */
 function ended(otp: Otp, status: OtpStatus, nowMs: number): Otp {
-  return { ...otp, status, sealed: null, endedAtMs: nowMs };
+  return { ...otp, status, sealed: null, guesses: [], endedAtMs: nowMs };
 }
 
 function withOtp(held: OtpNumber, otp: Otp): OtpNumber {
@@ -252,39 +280,11 @@ function tidied(held: OtpNumber, { sends, guesses }: OtpLimits, nowMs: number): 
   return {
     to: held.to,
     // Not before a node whose clock is behind has it expired too.
-    otps: kept.map((otp) => (nowMs >= otp.expiresAtMs + graceMs ? { ...otp, sealed: null } : otp)),
+    otps: kept.map((otp) => (nowMs >= otp.expiresAtMs + graceMs ? { ...otp, sealed: null, guesses: [] } : otp)),
     sendsMs: held.sendsMs.filter((atMs) => atMs > nowMs - sends.number.perMs),
     failuresMs: held.failuresMs.filter((atMs) => atMs > nowMs - guesses.number.perMs),
+    forgottenToMs: held.forgottenToMs,
   };
-}
-
-function lockOf({ failuresMs }: OtpNumber, { guesses }: OtpLimits, nowMs: number): OtpRefusal | null {
-  const retryAfterS = fullUntil(failuresMs, guesses.number, nowMs);
-  if (retryAfterS === null) return null;
-  const detail = `${guesses.number.count} guesses about this number have failed: a new code does not reset them`;
-  return { code: 'otp_locked', detail, retryAfterS, reached: { counted: 'guesses', limit: guesses.number } };
-}
-
-function tooManySends({ sendsMs }: OtpNumber, { sends }: OtpLimits, nowMs: number): OtpRefusal | null {
-  const retryAfterS = fullUntil(sendsMs, sends.number, nowMs);
-  if (retryAfterS === null) return null;
-  const detail = `${sends.number.count} codes were sent to this number in ${sends.number.perMs / 1_000} s`;
-  return { code: 'otp_rate_limited', detail, retryAfterS, reached: { counted: 'sends', limit: sends.number } };
-}
-
-/** Seconds until one more fits into the period, counted exactly; null: it fits now. */
-function fullUntil(timesMs: readonly number[], { count, perMs }: OtpLimit, nowMs: number): number | null {
-  const recent = timesMs.filter((atMs) => atMs > nowMs - perMs).toSorted((one, other) => one - other);
-  const first = recent[recent.length - count];
-  return first === undefined ? null : Math.max(1, Math.ceil((first + perMs - nowMs) / 1_000));
-}
-
-function tooManyPending({ otps }: OtpNumber, { purpose }: Otp, nowMs: number): OtpRefusal | null {
-  const pending = otps.filter((each) => each.purpose === purpose && statusOf(each, nowMs) === 'pending');
-  if (pending.length < pendingMax) return null;
-  const firstEndMs = Math.min(...pending.map(({ expiresAtMs }) => expiresAtMs));
-  const detail = `${pendingMax} codes of this purpose wait for this number: cancel one, or send one of them again`;
-  return { code: 'otp_pending_limit', detail, retryAfterS: Math.max(1, Math.ceil((firstEndMs - nowMs) / 1_000)) };
 }
 
 function notPending(otp: Otp, nowMs: number): OtpRefusal | null {

@@ -65,6 +65,7 @@ const table: Readonly<Record<string, Entry>> = {
   'sql-user drop': { action: 'sql_user.dropped', provenIn: 'test/cli/sql-user.test.ts' },
   flight: 'reads',
   phone: 'reads',
+  'otp unlock': { action: 'otp.unlocked', provenIn: 'test/cli/otp-unlock.test.ts' },
   'otp-guard blocks': 'reads',
   'otp-guard release': {
     action: 'otp_guard.released',

@@ -148,7 +148,7 @@ async function fill(recipient: string) {
   await delivered();
   await put(attemptSubject(account, endpoint, true), encodeAttempts([attemptAt(recipient)], endpoint, cipher));
   await put('dead.MT_TXN', encodeMessage(message(), cipher));
-  const otp = { to: recipient, otps: [], sendsMs: [], failuresMs: [] };
+  const otp = { to: recipient, otps: [], sendsMs: [], failuresMs: [], forgottenToMs: 0 };
   await put(`$KV.otp.${account}.live.${numbers.of(recipient)}`, encodeOtpNumber(otp, 'mark'));
   await put('ev.sandbox.0', encodeEvents([submitted]));
   const scope = { accountId: account, sender: null, category: null, reason: 'manual' } as const;

@@ -89,6 +89,7 @@ export const soundBodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'post /v1/otp/{id}/verify': fc.record({ code: fc.stringMatching(/^[0-9]{6}$/) }),
   'post /v1/otp/{id}/resend': fc.constant({}),
   'post /v1/otp/{id}/cancel': fc.constant({}),
+  'post /v1/otp/unlock': fc.record({ to: recipient }),
   'patch /v1/otp-guard': fc.record({ safe_list: fc.constant(['+8801700']) }),
   'post /v1/otp-guard/blocks': fc.record({ prefix: fc.constant(blockedPrefix), minutes: fc.constantFrom(1, 60) }),
   'post /v1/webhooks': fc.record({

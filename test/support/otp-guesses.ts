@@ -45,6 +45,7 @@ export async function guessingNode(url: string, name: string, cipher: BodyCipher
         reason: null,
         sealed: cipher.seal(Buffer.from(secret), otpBinding(id, accountId, to)).toString('base64'),
         attempts: 0,
+        guesses: [],
         createdAtMs: nowMs,
         expiresAtMs: nowMs + 600_000,
         endedAtMs: null,

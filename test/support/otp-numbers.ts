@@ -20,6 +20,10 @@ import {
 
 export type OtpNumbers = ReturnType<typeof openOtpNumbers>;
 
+let names = 0;
+/** A guess under the name of another one would be its repeat. */
+const nextName = () => `guess-${(names += 1)}`;
+
 /** Number `nth` of the tests, in E.164. */
 export const otpNumber = (nth: number) => `+88017${String(10_000_000 + nth)}`;
 
@@ -47,6 +51,7 @@ export function openOtpNumbers(bus: Bus, accountId: AccountId, livemode = true) 
         reason: null,
         sealed: 'c2VhbGVkIGNvZGU=',
         attempts: 0,
+        guesses: [],
         createdAtMs: nowMs,
         expiresAtMs: nowMs + 300_000,
         endedAtMs: null,
@@ -69,9 +74,9 @@ export function openOtpNumbers(bus: Bus, accountId: AccountId, livemode = true) 
     },
     /** Counts a guess that is not compared: its process is killed. */
     countGuess: (id: OtpId, nowMs = systemClock.nowMs()) =>
-      change(id, (held) => countGuess(held, id, [`killed-${nowMs}`], rules, nowMs)),
+      change(id, (held) => countGuess(held, id, [nextName()], rules, nowMs)),
     async guessWrong(id: OtpId, nowMs = systemClock.nowMs()): Promise<void> {
-      const counted = await change(id, (held) => countGuess(held, id, [`wrong-${nowMs}`], rules, nowMs));
+      const counted = await change(id, (held) => countGuess(held, id, [nextName()], rules, nowMs));
       const attempt = counted.kind === 'counted' ? counted.otp.attempts : 0;
       await change(id, (held) => failGuess(held, id, attempt, rules, nowMs));
     },

@@ -28,7 +28,7 @@ import {
   takeSend,
   userOf,
 } from './otp-parts.ts';
-import type { OtpUser } from './otp-rates.ts';
+import type { OtpUser, Taken } from './otp-rates.ts';
 import { type ResendOtpBody, cancelOtpBody, resendOtpBody } from './otp-bodies.ts';
 
 abstract class ChangeOtp extends OtpRequest {
@@ -42,6 +42,7 @@ export class ResendOtp extends ChangeOtp {
   readonly action = 'resend';
   asked: ResendOtpBody | null = null;
   user: OtpUser | null = null;
+  taken: Taken | null = null;
   isCounted = false;
 
   async change(claim: OtpClaim): Promise<Done> {

@@ -5,6 +5,7 @@ import type { Verified } from '../../../acceptance/otp/verify.ts';
 import type { MessageId, OtpId } from '../../../model/ids.ts';
 import { type Otp, type OtpStatus, attemptsRemaining, otpStatuses, statusOf } from '../../../model/otp.ts';
 import { unreachable } from '../../../platform/assert.ts';
+import type { OtpRefusal } from '../../../policy/otp/number-limits.ts';
 import { factsOfLimit } from '../../problem-facts.ts';
 import { type Problem, problem, problemOf } from '../../problem.ts';
 import { problemOfResend } from './otp-refusals.ts';
@@ -89,11 +90,8 @@ export function problemOfOtp(failed: OtpFailed): Problem {
   switch (failed.why) {
     case 'none':
       return otpNotFound;
-    case 'rules': {
-      const { reached, retryAfterS } = failed.refusal;
-      if (reached === undefined || retryAfterS === null) return problemOf(failed.refusal);
-      return { ...problemOf(failed.refusal), facts: factsOfLimit({ ...reached, dimension: 'number' }, retryAfterS) };
-    }
+    case 'rules':
+      return problemOfLimits(failed.refusal);
     case 'acceptance':
       return problemOf(failed.refusal);
     case 'gate':
@@ -101,6 +99,13 @@ export function problemOfOtp(failed: OtpFailed): Problem {
     default:
       return unreachable(failed);
   }
+}
+
+/** A refusal by rules, with the limit that is reached where it is one. */
+export function problemOfLimits(refusal: OtpRefusal): Problem {
+  const { reached, retryAfterS } = refusal;
+  if (reached === undefined || retryAfterS === null) return problemOf(refusal);
+  return { ...problemOf(refusal), facts: factsOfLimit(reached, retryAfterS) };
 }
 
 export const isoTime = (ms: number) => new Date(ms).toISOString();

@@ -24,7 +24,8 @@ import {
   takeAutomaticKey,
 } from '../write-request.ts';
 import type { GuardRefusal } from './fraud-guard.ts';
-import type { OtpRates, OtpUser } from './otp-rates.ts';
+import { problemOfLimits } from './otp-answer.ts';
+import type { OtpRates, OtpUser, Taken } from './otp-rates.ts';
 import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-bodies.ts';
 
 export type OtpRouteParts = OtpParts &
@@ -97,20 +98,24 @@ export function answerRepeat(
 export async function userOf({ parts, principal, otpId }: OtpRequest, asked: ResendOtpBody): Promise<OtpUser> {
   const owner = ownerOf(principal);
   const number = await parts.otps.glance(owner, placeOfOtp(found(otpId)));
-  return { accountId: owner.accountId, to: number?.to ?? null, ...clientOf(asked) };
+  return { ...owner, to: number?.to ?? null, ...clientOf(asked) };
 }
 
 /**
  * Counts as a send from before its message is sent until it is known that it has sent none. `isCounted`: set when its
  * message counts by this try, which keeps what it took.
  */
-export type SendingRequest = OtpRequest & { readonly user: OtpUser | null; isCounted: boolean };
+export type SendingRequest = OtpRequest & { readonly user: OtpUser | null; taken: Taken | null; isCounted: boolean };
 
-export const takeSend = ({ parts, user }: SendingRequest) =>
-  parts.rates.take('sends', parts.otpRules().limits, found(user));
+export function takeSend(request: SendingRequest): StepResult {
+  const { parts, user } = request;
+  const taken = parts.rates.take('sends', parts.otpRules().limits, found(user));
+  if (!taken.ok) return problemOfLimits(taken.refusal);
+  request.taken = taken;
+  return null;
+}
 
-export const giveBackSend = ({ parts, user }: SendingRequest) =>
-  parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
+export const giveBackSend = ({ parts, taken }: SendingRequest) => parts.rates.giveBack(found(taken).counts);
 
 /**
  * Counts a message that was sent or may have been, by the first of its tries that knows it. Returns the id by which guards

@@ -1,9 +1,10 @@
 // The limits of one-time passwords that are counted in memory (all but sends and wrong guesses of a number, which its
 // record has), in the form count/period: over the prefix of the number, the user's address and device as the caller
-// passes them, and the account. A full count comes back evenly over its period. Names are of one account: what another
-// account's users do counts for it alone. The threads of an ingress process count together, several nodes do not.
+// passes them, and the account. A full count comes back evenly over its period. Names are of one account and mode: what is
+// tried with a test key refuses no live request. The threads of an ingress process count together, several nodes do not.
+import type { OtpOwner } from '../../../acceptance/otp/store.ts';
 import { refusal } from '../../../acceptance/refusal.ts';
-import type { AccountId, MessageId } from '../../../model/ids.ts';
+import type { MessageId } from '../../../model/ids.ts';
 import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import type { Shares } from '../../../platform/limits-shares.ts';
 import { type Pace, paceOf } from '../../../platform/gcra.ts';
@@ -12,12 +13,12 @@ import { perObject } from '../../../platform/per-object.ts';
 import { RateTable } from '../../../platform/rate-table.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { OtpCounted, OtpDimension, OtpLimit, OtpLimits } from '../../../policy/otp/contract.ts';
-import { factsOfLimit } from '../../problem-facts.ts';
-import { type Problem, problem, problemOf } from '../../problem.ts';
+import type { OtpRefusal, ReachedLimit } from '../../../policy/otp/number-limits.ts';
+import { type Problem, problemOf } from '../../problem.ts';
+import { problemOfLimits } from './otp-answer.ts';
 
 /** Whom a request is about. `to` is null where the number is not known yet. */
-export type OtpUser = {
-  readonly accountId: AccountId;
+export type OtpUser = OtpOwner & {
   readonly to: string | null;
   readonly ip: string | null;
   readonly device: string | null;
@@ -48,29 +49,32 @@ export class OtpRates {
   }
 
   /**
-   * Counts one in every dimension; null when all of them have room. Otherwise nothing is counted: a caller beyond
-   * one limit uses up no other.
+   * Counts one in every dimension that has room. Where another one refuses nothing is counted: a caller beyond one limit
+   * uses up no other. A wrong guess is not refused here by what others guessed (`beyond`).
    */
-  take(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): Problem | null {
+  take(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): Taken | Refused {
     const nowUs = this.#nowUs();
-    const taken: Counted[] = [];
+    const counts: Counted[] = [];
+    let beyond: OtpRefusal | null = null;
     for (const each of countedOf(counted, inEffect, user)) {
       const verdict = this.#table.take(each.name, paceOfLimit(each.limit), nowUs);
-      if (verdict !== null && !verdict.ok) {
-        this.#giveBack(taken, nowUs);
-        return tooMany(counted, each, verdict.retryUs);
+      if (verdict === null || verdict.ok) {
+        counts.push(each);
+        continue;
       }
-      taken.push(each);
+      const refused = tooMany(counted, each, verdict.retryUs);
+      if (!isOverOthers(counted, each.dimension)) {
+        this.giveBack(counts);
+        return { ok: false, refusal: refused };
+      }
+      if (beyond === null || waitOf(refused) > waitOf(beyond)) beyond = refused;
     }
-    return null;
+    return { ok: true, counts, beyond };
   }
 
   /** What `take` has counted did not happen: no message was sent, or the guess was not wrong. */
-  giveBack(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): void {
-    this.#giveBack(countedOf(counted, inEffect, user), this.#nowUs());
-  }
-
-  #giveBack(counts: Iterable<Counted>, nowUs: number): void {
+  giveBack(counts: readonly Counted[]): void {
+    const nowUs = this.#nowUs();
     for (const { name, limit } of counts) this.#table.giveBack(name, paceOfLimit(limit), nowUs);
   }
 
@@ -82,25 +86,29 @@ export class OtpRates {
     return this.#table.isFirst(`sent ${messageId}`, limits.otp.countedMs * 1_000, this.#nowUs());
   }
 
-  /** The account's share of records (limits.shares.otp_started). Taken last: a start that is refused before has none. */
-  takeRecord(accountId: AccountId): Problem | null {
-    const own = this.#table.take(`started ${accountId}`, this.#ofEach, this.#nowUs());
+  /**
+   * The account's share of records (limits.shares.otp_started), in each mode, and the bound of all accounts. Taken last: a
+   * start that is refused before has none.
+   */
+  takeRecord(owner: OtpOwner): Problem | null {
+    const own = this.#table.take(startsOf(owner), this.#ofEach, this.#nowUs());
     if (own !== null && !own.ok) {
       metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason: 'account_full' });
       const detail = `more than ${this.#shares.otp_started.perAccount} one-time passwords an hour of this account`;
       const reached = { counted: 'starts', dimension: 'account', limit: this.#startsOfEach } as const;
-      return limited(detail, reached, own.retryUs);
+      return problemOfLimits(limited(detail, reached, own.retryUs));
     }
-    const all = this.#table.take('started', this.#ofAll, this.#nowUs());
+    const all = this.#table.take(allStarts, this.#ofAll, this.#nowUs());
     if (all === null || all.ok) return null;
+    this.#table.giveBack(startsOf(owner), this.#ofEach, this.#nowUs());
     metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason: 'full' });
     return problemOf(refusal('overloaded', 'too many one-time passwords an hour', wholeSeconds(all.retryUs)));
   }
 
   /** The start wrote none. */
-  giveBackRecord(accountId: AccountId): void {
-    this.#table.giveBack(`started ${accountId}`, this.#ofEach, this.#nowUs());
-    this.#table.giveBack('started', this.#ofAll, this.#nowUs());
+  giveBackRecord(owner: OtpOwner): void {
+    this.#table.giveBack(startsOf(owner), this.#ofEach, this.#nowUs());
+    this.#table.giveBack(allStarts, this.#ofAll, this.#nowUs());
   }
 
   #nowUs(): number {
@@ -111,6 +119,18 @@ export class OtpRates {
 /** A count under its name. */
 type Counted = { readonly dimension: OtpDimension; readonly name: string; readonly limit: OtpLimit };
 
+/**
+ * `counts`: for `giveBack`. `beyond`: the refusal of a limit over others' guesses, for the rules of the number, which let its
+ * first guess pass all the same (countGuess); null: none is reached.
+ */
+export type Taken = { readonly ok: true; readonly counts: readonly Counted[]; readonly beyond: OtpRefusal | null };
+type Refused = { readonly ok: false; readonly refusal: OtpRefusal };
+
+/** A limit of wrong guesses that strangers reach at other numbers of the account. */
+function isOverOthers(counted: OtpCounted, dimension: OtpDimension): boolean {
+  return counted === 'guesses' && (dimension === 'prefix' || dimension === 'account');
+}
+
 /** The counts of a request that are in memory: sends and wrong guesses of a number are in its record. */
 function* countedOf(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): Generator<Counted> {
   for (const [dimension, name] of namesOf(user)) {
@@ -120,17 +140,23 @@ function* countedOf(counted: OtpCounted, inEffect: OtpLimits, user: OtpUser): Ge
 }
 
 /** The dimensions that a request has, with the name its count has. */
-function* namesOf({ accountId, to, ip, device }: OtpUser): Generator<readonly [OtpDimension, string]> {
+function* namesOf(user: OtpUser): Generator<readonly [OtpDimension, string]> {
+  const { to, ip, device } = user;
+  const owner = nameOf(user);
   if (to !== null) {
-    yield ['number', `${accountId} number ${to}`];
-    yield ['prefix', `${accountId} prefix ${to.slice(0, -prefixCutDigits)}`];
+    yield ['number', `${owner} number ${to}`];
+    yield ['prefix', `${owner} prefix ${to.slice(0, -prefixCutDigits)}`];
   }
-  if (ip !== null) yield ['client_ip', `${accountId} ip ${ip}`];
-  if (device !== null) yield ['device_id', `${accountId} device ${device}`];
-  yield ['account', accountId];
+  if (ip !== null) yield ['client_ip', `${owner} ip ${ip}`];
+  if (device !== null) yield ['device_id', `${owner} device ${device}`];
+  yield ['account', owner];
 }
 
-function tooMany(counted: OtpCounted, { dimension, limit }: Counted, retryUs: number): Problem {
+const nameOf = ({ accountId, livemode }: OtpOwner) => `${accountId} ${livemode ? 'live' : 'test'}`;
+const allStarts = 'started';
+const startsOf = (owner: OtpOwner) => `started ${nameOf(owner)}`;
+
+function tooMany(counted: OtpCounted, { dimension, limit }: Counted, retryUs: number): OtpRefusal {
   const { count, perMs } = limit;
   const what = counted === 'guesses' ? 'wrong guesses' : counted;
   const whose = dimension === 'account' ? 'this account' : `this ${dimension}`;
@@ -138,9 +164,9 @@ function tooMany(counted: OtpCounted, { dimension, limit }: Counted, retryUs: nu
   return limited(detail, { counted, dimension, limit }, retryUs);
 }
 
-function limited(detail: string, reached: Parameters<typeof factsOfLimit>[0], retryUs: number): Problem {
-  const retryAfterS = wholeSeconds(retryUs);
-  return { ...problem(429, 'otp_rate_limited', detail, retryAfterS), facts: factsOfLimit(reached, retryAfterS) };
+function limited(detail: string, reached: ReachedLimit, retryUs: number): OtpRefusal {
+  return { code: 'otp_rate_limited', detail, retryAfterS: wholeSeconds(retryUs), reached };
 }
 
+const waitOf = ({ retryAfterS }: OtpRefusal) => retryAfterS ?? 0;
 const wholeSeconds = (us: number) => Math.max(1, Math.ceil(us / 1_000_000));

@@ -1,7 +1,7 @@
 // POST /v1/otp as a list of steps: the same as for a message, and before its gates a code and a text are made and the
 // limits of one-time passwords are asked. A repeat under an idempotency key is answered before all of that, with the
 // same ids and, under a test key, the same code.
-import { type OtpClaim, sentOf, startAndSend } from '../../../acceptance/otp/send.ts';
+import { type OtpClaim, ownerOf, sentOf, startAndSend } from '../../../acceptance/otp/send.ts';
 import { otpIdOf } from '../../../model/ids.ts';
 import { statusOf } from '../../../model/otp.ts';
 import type { Admitted } from '../../../policy/contract.ts';
@@ -32,7 +32,7 @@ import {
   requireScope,
   takeSend,
 } from './otp-parts.ts';
-import type { OtpUser } from './otp-rates.ts';
+import type { OtpUser, Taken } from './otp-rates.ts';
 import { type StartOtpBody, clientOf, startOtpBody } from './otp-bodies.ts';
 import { refuseLength } from './text-length.ts';
 import { type OtpMessage, messageOfOtp } from './wording.ts';
@@ -45,6 +45,7 @@ export class StartOtp extends OtpRequest {
   /** Under a live key, until it is reported how it ended. */
   guarded: GuardedStart | null = null;
   user: OtpUser | null = null;
+  taken: Taken | null = null;
   isCounted = false;
   /** Whether it may have written a record. */
   isStored = false;
@@ -76,7 +77,7 @@ function answerStarted(starting: StartOtp): StepResult | Promise<StepResult> {
     answerOf(kept, _createdAtMs, smsId) {
       const { sealedCode, ...answered } = startOfKept(kept);
       const hash = found(starting.keyed).place.hash;
-      const place = parts.otps.placeOf({ accountId: principal.account.accountId, livemode: principal.livemode }, to);
+      const place = parts.otps.placeOf(ownerOf(principal), to);
       const testCode = sealedCode === null ? null : parts.cipher.open(sealedCode, hash).toString('latin1');
       return startedBody({ ...answered, id: otpIdOf(smsId, place), to, smsId, clientReference }, testCode);
     },
@@ -104,7 +105,7 @@ function passGates(starting: StartOtp): StepResult {
 
 function passLimits(starting: StartOtp): StepResult {
   const { principal, asked } = starting;
-  starting.user = { accountId: principal.account.accountId, to: found(asked).to, ...clientOf(found(asked)) };
+  starting.user = { ...ownerOf(principal), to: found(asked).to, ...clientOf(found(asked)) };
   return takeSend(starting);
 }
 
@@ -123,8 +124,8 @@ function passGuard(starting: StartOtp): StepResult {
 
 async function accept(starting: StartOtp): Promise<StepResult> {
   const { parts, principal } = starting;
-  const { accountId } = principal.account;
-  const full = parts.rates.takeRecord(accountId);
+  const owner = ownerOf(principal);
+  const full = parts.rates.takeRecord(owner);
   if (full !== null) {
     countNoMore(starting);
     return full;
@@ -132,7 +133,7 @@ async function accept(starting: StartOtp): Promise<StepResult> {
   try {
     return await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim));
   } finally {
-    if (!starting.isStored) parts.rates.giveBackRecord(accountId);
+    if (!starting.isStored) parts.rates.giveBackRecord(owner);
     if (!starting.isCounted) countNoMore(starting);
   }
 }

@@ -16,15 +16,16 @@ import {
   receiveBody,
   takeSlot,
 } from '../write-request.ts';
-import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
+import { keptOfVerdict, otpNotFound, problemOfLimits, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
 import { OtpRequest, answerOnce, answerRepeat, checkClock, parseBody, requireScope, userOf } from './otp-parts.ts';
-import type { OtpUser } from './otp-rates.ts';
+import type { OtpUser, Taken } from './otp-rates.ts';
 import { type VerifyOtpBody, verifyOtpBody } from './otp-bodies.ts';
 
 export class VerifyOtp extends OtpRequest {
   readonly steps = steps;
   asked: VerifyOtpBody | null = null;
   user: OtpUser | null = null;
+  taken: Taken | null = null;
 }
 
 const steps: readonly Step<VerifyOtp>[] = [
@@ -56,11 +57,16 @@ async function passLimits(verifying: VerifyOtp): Promise<StepResult> {
   const user = await userOf(verifying, found(asked));
   verifying.user = user;
   const { limits } = parts.otpRules();
-  return parts.rates.take('verifications', limits, user) ?? parts.rates.take('guesses', limits, user);
+  const called = parts.rates.take('verifications', limits, user);
+  if (!called.ok) return problemOfLimits(called.refusal);
+  const taken = parts.rates.take('guesses', limits, user);
+  if (!taken.ok) return problemOfLimits(taken.refusal);
+  verifying.taken = taken;
+  return null;
 }
 
 async function verify(verifying: VerifyOtp): Promise<StepResult> {
-  const { parts, user, otpId } = verifying;
+  const { parts, taken, otpId } = verifying;
   let isWrong = false;
   try {
     return await answerOnce(verifying, 200, async () => {
@@ -72,7 +78,7 @@ async function verify(verifying: VerifyOtp): Promise<StepResult> {
       return { body: verifiedBody(found(otpId), verdict), kept: keptOfVerdict(verdict) };
     });
   } finally {
-    if (!isWrong) parts.rates.giveBack('guesses', parts.otpRules().limits, found(user));
+    if (!isWrong) parts.rates.giveBack(found(taken).counts);
   }
 }
 
@@ -86,7 +92,8 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const { parts, principal, asked } = verifying;
   const code = found(normalizedCode(found(asked).code));
   const by = requestNames(verifying, code);
-  const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
+  const { beyond } = found(verifying.taken);
+  const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by, beyond });
   const { accountId, to } = found(verifying.user);
   if (verdict.ok && verdict.valid && principal.livemode && to !== null) {
     const { ownCode } = verdict;
@@ -100,14 +107,14 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
 const byOctets = 12;
 
 /**
- * What only a repeat of this request has, too. Under the client's own key a repeat has the same body; under an automatic one
- * that is not compared, so the name has a print of the code: one with each body key, because the key in use may have changed
- * since the first try, or another machine may have answered that.
+ * What only a repeat of this request has, too: its key and a print of its code, which nothing else compares under an automatic
+ * key, or under one that a refusal has freed. One with each body key, because the key in use may have changed since the first
+ * try, or another machine may have answered that.
  */
 function requestNames({ parts, keyed, automaticId }: VerifyOtp, code: string): RequestNames {
-  if (keyed !== null) return [Buffer.from(keyed.place.hash, 'latin1').toString('base64url')];
-  if (automaticId === null) return [secretBytes(byOctets).toString('base64url')];
-  const [own, ...others] = parts.bodyPrints(Buffer.from(`${automaticId} ${code}`));
-  const nameWith = (print: Buffer) => `${automaticId} ${print.toString('base64url')}`;
+  const key = keyed === null ? automaticId : Buffer.from(keyed.place.hash, 'latin1').toString('base64url');
+  if (key === null) return [secretBytes(byOctets).toString('base64url')];
+  const [own, ...others] = parts.bodyPrints(Buffer.from(`${key} ${code}`));
+  const nameWith = (print: Buffer) => `${key} ${print.toString('base64url')}`;
   return [nameWith(own), ...others.map(nameWith)];
 }

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { hedgeRules } from '../../../model/copies.ts';
 import { eventKinds } from '../../../model/delivery-event.ts';
+import { isE164 } from '../../../model/e164.ts';
 import { otpEndReasons, otpStatuses } from '../../../model/otp.ts';
 import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-bodies.ts';
 import { timeSchema } from './common.ts';
@@ -19,6 +20,21 @@ export const otpListQuery = z.strictObject({
 export const startOtp = startOtpBody.openapi('StartOtp');
 export const verifyOtp = verifyOtpBody.openapi('VerifyOtp');
 export const resendOtp = resendOtpBody.openapi('ResendOtp');
+
+const notANumber = 'expected a number in E.164 form, such as +8801712345678';
+export const unlockOtpBody = z
+  .strictObject({
+    to: z.string({ error: notANumber }).refine(isE164, notANumber).describe('E.164 with the leading plus.'),
+  })
+  .openapi('UnlockOtp');
+
+export const otpUnlock = z
+  .object({
+    object: z.literal('otp_unlock'),
+    to: z.string(),
+    failed_guesses: z.int().describe('Wrong guesses that counted and count no more; 0 where there were none.'),
+  })
+  .openapi('OtpUnlock');
 
 const facts = {
   id,

@@ -50,9 +50,9 @@ async function start(to: string): Promise<Otp> {
 }
 
 let requests = 0;
-const guess = (id: OtpId, code: string, opening: BodyCipher) => {
+const guess = (id: OtpId, code: string, opening: BodyCipher, by = `r${(requests += 1)}`) => {
   const parts: VerifyParts = { otps, clock, otpLimits: () => rules, cipher: opening };
-  return verifyCode(parts, principal, id, { code, by: [`r${(requests += 1)}`] });
+  return verifyCode(parts, principal, id, { code, by: [by] });
 };
 const recordOf = async (id: OtpId) => {
   const number = await numbers.read(id);
@@ -78,6 +78,16 @@ describe('a guess at a code that cannot be opened', () => {
     const otherAtMs = await counted(id, 'compared by another process');
     await Promise.all([1, 2, 3].map(() => expect(guess(id, '493817', lost)).rejects.toThrow('body key')));
     expect(await recordOf(id)).toEqual({ attempts: 1, failuresMs: [otherAtMs] });
+  });
+
+  test('takes nothing back of a first try that another node has compared', async () => {
+    const { id } = await start(otpNumber(6));
+    expect(await guess(id, '000000', cipher, 'same')).toMatchObject({ isWrong: true });
+    await expect(guess(id, '000000', lost, 'same')).rejects.toThrow('body key');
+    const record = await recordOf(id);
+    expect(record).toMatchObject({ attempts: 1 });
+    expect(record.failuresMs).toHaveLength(1);
+    expect(await guess(id, '000000', cipher, 'same')).toMatchObject({ isWrong: false, attemptsRemaining: 4 });
   });
 
   test('leaves what has ended meanwhile as it is, and is taken back once', async () => {

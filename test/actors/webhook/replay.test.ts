@@ -280,7 +280,7 @@ test('more than a page of each: everything once', async () => {
       ...{ ...pending, id: `otp_${messageId}` as Otp['id'], createdAtMs, expiresAtMs: createdAtMs + 5 * minuteMs },
       sends: [{ messageId: messageId as MessageId, atMs: createdAtMs }],
     };
-    const number = { to, otps: [], sendsMs: [], failuresMs: [] };
+    const number = { to, otps: [], sendsMs: [], failuresMs: [], forgottenToMs: 0 };
     const versions = [otp, { ...otp, status: 'verified', endedAtMs: createdAtMs + 9_000, attempts: 1 } as const];
     for (const [at, each] of versions.entries()) {
       for (const fact of otpFactsOf({ ...number, otps: [each] }, { accountId, livemode: true }, at + 1)) {

@@ -206,6 +206,7 @@ describe('pages', () => {
       'post /v1/otp',
       'post /v1/otp-guard/blocks',
       'post /v1/otp-guard/blocks/{prefix}/release',
+      'post /v1/otp/unlock',
       'post /v1/otp/{id}/cancel',
       'post /v1/otp/{id}/resend',
       'post /v1/otp/{id}/verify',

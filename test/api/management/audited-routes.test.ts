@@ -107,6 +107,11 @@ const table: Readonly<Record<string, string | Audited>> = {
       safe_list: { from: 0, to: 1, added: ['+880171234****'], removed: [], more: 0 },
     },
   },
+  'post /v1/otp/unlock': {
+    action: 'otp.unlocked',
+    json: { to: '+8801712340009' },
+    detail: { failed_guesses: 0, livemode: true },
+  },
   'post /v1/otp-guard/blocks': {
     action: 'otp_guard.blocked',
     json: { prefix: '+880171234', minutes: 5, note: 'theirs' },

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MessageId, OtpId } from '../../../model/ids.ts';
-import { type Otp, type OtpNumber, type OtpSend, statusOf } from '../../../model/otp.ts';
+import { type OtpNumber, type OtpSend, statusOf } from '../../../model/otp.ts';
 import { otpLimitsDefault as rules } from '../../../policy/otp/contract.ts';
 import {
   cancelOtp,
@@ -14,34 +14,7 @@ import {
   verifyOtp,
   withdrawSend,
 } from '../../../policy/otp/rules.ts';
-
-const to = '+8801712345678';
-const fresh: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [] };
-const beginMs = 1_750_000_000_000;
-const otpOf = (name: string, nowMs: number, of: Partial<Otp> = {}): Otp => ({
-  id: `otp_${name}` as OtpId,
-  purpose: 'default',
-  status: 'pending',
-  reason: null,
-  sealed: 'c2VhbGVk',
-  attempts: 0,
-  createdAtMs: nowMs,
-  expiresAtMs: nowMs + 300_000,
-  endedAtMs: null,
-  sender: 'HELIO',
-  clientReference: null,
-  language: 'en',
-  ownCode: false,
-  sends: [{ messageId: `sms_${name}` as MessageId, atMs: nowMs }],
-  verifiedBy: null,
-  ...of,
-});
-
-const started = (otp: Otp, held = fresh, nowMs = beginMs): OtpNumber => {
-  const { next, answer } = startOtp(held, otp, to, rules, nowMs);
-  expect(answer.kind).toBe('started');
-  return next as OtpNumber;
-};
+import { beginMs, fresh, otpOf, started, to } from './otp-number.ts';
 
 describe('the time', () => {
   test('a code counts until the millisecond before it expires, also when the clock was set back and forth', () => {

@@ -243,6 +243,58 @@ describe('repeats under an automatic key count once', () => {
   });
 });
 
+describe('a wrong guess that is repeated', () => {
+  const own = (name: string) => ({ 'idempotency-key': name });
+  test('counts once under its key, for its code, its number and the limits in memory; another code under it counts', async () => {
+    const guesses = { ...otpLimitsDefault.guesses, device_id: { count: 3, perMs: 3_600_000 } };
+    const strict = await harness.ingress({}, 2, {
+      otp: { ...otpRulesDefault, limits: { ...otpLimitsDefault, guesses } },
+    });
+    const { body } = await start({ code: '493817' });
+    const guess = (code: string, headers = {}) =>
+      call(strict, 'POST', `/v1/otp/${body['id']}/verify`, tenant.test, { code, device_id: 'phone' }, headers);
+    const leftOf = async (asked: Promise<Answer>) => (await asked).body['attempts_remaining'];
+    const headers = automaticKey();
+    for (let tries = 0; tries < 4; tries += 1) expect(await leftOf(guess('000000', headers))).toBe(4);
+    expect(await Promise.all([1, 2].map(() => leftOf(guess('000 000', headers))))).toEqual([4, 4]);
+    expect(await leftOf(guess('000001', headers))).toBe(3);
+    expect(await leftOf(guess('000000', headers))).toBe(3);
+    expect(await leftOf(guess('000000'))).toBe(2);
+    expect(await guess('000002')).toMatchObject({ status: 429, body: { limit: { dimension: 'device_id' } } });
+    expect((await verify(body['id'], '493817', { headers: own('the right one') })).body).toMatchObject({ valid: true });
+  });
+
+  test('counts at another code under the same key, also where the client has its own', async () => {
+    const [one, other] = [await start({ code: '493817' }), await start({ code: '493817' })];
+    for (const headers of [automaticKey(), own('a key for two codes')]) {
+      expect((await verify(one.body['id'], '000000', { headers })).body).toMatchObject({ valid: false });
+      expect((await verify(other.body['id'], '000000', { headers })).body).toMatchObject({ valid: false });
+    }
+    expect((await get(one.body['id'])).body).toMatchObject({ attempts_remaining: 3 });
+    expect((await get(other.body['id'])).body).toMatchObject({ attempts_remaining: 3 });
+  });
+
+  test('counts once under a key of the client’s own when NATS answered the first try too late', async () => {
+    const { body } = await start({ code: '493817' });
+    const headers = own(`lost ${body['id']}`);
+    const proxy = await cutProxy(harness.nats.url, { when: 'HPUB $KV.otp.', times: 1, what: 'answers' });
+    try {
+      const cut = await harness.ingress({ NATS_URL: proxy.url });
+      const guess = () => call(cut, 'POST', `/v1/otp/${body['id']}/verify`, tenant.test, { code: '000000' }, headers);
+      expect(await guess()).toMatchObject({ status: 503, body: { code: 'overloaded' } });
+      proxy.mend();
+      const answer = await until('an answer', async () => {
+        const again = await guess();
+        return again.status === 200 && again;
+      });
+      expect(answer.body).toMatchObject({ valid: false, attempts_remaining: 4 });
+    } finally {
+      proxy.close();
+    }
+    expect((await get(body['id'])).body).toMatchObject({ attempts_remaining: 4 });
+  });
+});
+
 test('an automatic key repeats the answer to the right code only, however it is written', async () => {
   const { body } = await start({ code: '493817' });
   const headers = automaticKey();

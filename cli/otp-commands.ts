@@ -1,9 +1,15 @@
-// The commands of the guard against fraud with one-time passwords, as rows of commands.ts.
+// The commands of one-time passwords and of the guard against fraud with them, as rows of commands.ts.
 import type { CommandRow } from './command-row.ts';
 
 const ofAccount = { '--account <id>': 'the account (acc_…)' };
 
-export const otpGuardCommands: Readonly<Record<string, CommandRow>> = {
+export const otpCommands: Readonly<Record<string, CommandRow>> = {
+  'otp unlock': {
+    help: 'forget the wrong guesses that locked a number, so that it gets codes again',
+    requires: ofAccount,
+    takes: { '<number>': 'the number, such as +8801712345678', '--test': 'as test keys have locked it' },
+    load: async () => (await import('./otp-unlock.ts')).unlockCommand,
+  },
   'otp-guard blocks': {
     help: 'the blocks of numbers in effect, newest first, with the rule and its figure',
     requires: ofAccount,
