@@ -1,5 +1,6 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
+import { rolesBuilt } from '../config/settings.ts';
 import { reports } from '../analytics/reports/catalogue.ts';
 import { limits } from '../platform/limits.ts';
 import type { CommandRow } from './command-row.ts';
@@ -208,7 +209,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
   },
   'nats-permissions': {
     help: 'print the permissions of each role as configuration for your own nats-server',
-    takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
+    takes: { '--roles <roles>': `one user for a machine with these roles, of ${rolesBuilt.join(', ')}` },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
   ...otpCommands,

@@ -1,9 +1,11 @@
 // `nats-permissions`: prints the authorization section for an external nats-server, from the table that also configures
 // the embedded one.
+import { type BuiltRole, rolesBuilt } from '../config/settings.ts';
 import { SetupError } from '../platform/errors.ts';
 import {
   type NatsRole,
   inboxOf,
+  natsRoleOf,
   natsRoles,
   permissionsOf,
   permissionsText,
@@ -25,8 +27,8 @@ export function natsPermissionsCommand({ roles }: { roles?: string }): Result {
 function rolesOf(text: string): NatsRole[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);
   const found = names.map((name) => {
-    // The names of HELIOGRAPH_ROLES and `start --roles`.
-    const role = natsRoles.find((each) => each === (natsRoleOf[name] ?? name));
+    // The names of HELIOGRAPH_ROLES and `start --roles`, or those of users.
+    const role = natsRoles.find((each) => each === name || each === natsRoleOf[name as BuiltRole]);
     if (role === undefined) throw new SetupError(`--roles: found "${name}", expected roles of ${roleNames}`);
     return role;
   });
@@ -34,5 +36,4 @@ function rolesOf(text: string): NatsRole[] {
   return [...new Set(found)];
 }
 
-const natsRoleOf: Readonly<Record<string, NatsRole>> = { carriers: 'actors', webhooks: 'delivery' };
-const roleNames = 'ingress, carriers, webhooks, control, analytics';
+const roleNames = rolesBuilt.join(', ');

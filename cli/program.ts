@@ -1,5 +1,6 @@
 // Declares the commands of `heliograph` from their table (commands.ts), runs one and prints what it returns.
 import { Command } from 'commander';
+import { rolesBuilt } from '../config/settings.ts';
 import type { CommandRow } from './command-row.ts';
 import { commands, groups } from './commands.ts';
 import type { ListenOptions } from './listen.ts';
@@ -13,7 +14,7 @@ export const program = new Command('heliograph')
 program
   .command('start')
   .description('install missing parts and run the system in the foreground')
-  .option('--roles <roles>', 'only these of ingress, carriers, webhooks, control, analytics (default: all)')
+  .option('--roles <roles>', `only these of ${rolesBuilt.join(', ')} (default: all)`)
   .action(async (options: { roles?: string }) => {
     const { start } = await import('../cluster/main.ts');
     process.exit(await start(options));

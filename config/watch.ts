@@ -36,12 +36,14 @@ export function watchConfiguration(options: WatchOptions) {
   let decided = '';
   let looking = false;
   let stopped = false;
+  let unreadableLooks = 0;
 
   async function look(): Promise<void> {
     if (looking || stopped) return;
     looking = true;
     try {
       const { mtimeMs, size, ino } = await stat(file);
+      unreadableLooks = 0;
       const seen = `${mtimeMs}|${size}|${ino}`;
       if (seen === lastStat && candidate === decided) return;
       lastStat = seen;
@@ -56,8 +58,10 @@ export function watchConfiguration(options: WatchOptions) {
       decided = hash;
       await decide(text);
     } catch (error) {
-      // A file may be missing for a moment while it is replaced; a deleted file changes nothing that runs.
+      // It may be missing for a moment while it is replaced.
       ignoring(error, 'the configuration file could not be read');
+      unreadableLooks += 1;
+      if (unreadableLooks === limits.configuration.unreadableLooksMax) reportUnreadable(error);
     } finally {
       looking = false;
     }
@@ -85,6 +89,17 @@ export function watchConfiguration(options: WatchOptions) {
     metrics.configReloads.inc();
     log.info({ file, changed: verdict.changed }, 'the changed configuration is in effect');
     apply(next, verdict.changed);
+  }
+
+  /** Changes nothing that runs. A file that is back is read again, also when it is the one of before. */
+  function reportUnreadable(error: unknown): void {
+    lastStat = '';
+    candidate = 'unreadable';
+    decided = 'unreadable';
+    refused = [
+      `${file} cannot be read: what was read from it stays in effect, and the next start fails (${messageOf(error)})`,
+    ];
+    log.warn({ alarm: 'config_unreadable', file, error: messageOf(error) }, 'the configuration file cannot be read');
   }
 
   function refuse(problems: readonly string[], version: string): void {

@@ -5,6 +5,8 @@ export const busLimits = {
     /** To one stream: 512 × ~400 bytes = 200 KiB in the socket; more only adds latency (measured: 500 saturates). */
     publishesInFlightMax: 1_024,
     publishTimeoutMs: 2_000,
+    /** Of lines about consumers that are reopened, of one connection. */
+    consumerLogEveryMs: 10_000,
     /** nats-server's default max_payload, used until the server has sent its own. */
     payloadBytesMaxUsual: 1024 * 1024,
     /** Reserved in every record for the headers that DEAD adds: the reason (≤ 500 characters) and the origin. */

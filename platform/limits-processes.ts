@@ -24,6 +24,18 @@ export const processLimits = {
     /** Between SIGTERM and SIGKILL of the process that guards an embedded server. */
     embeddedKillMs: 3_000,
     healthEveryMs: 1_000,
+    /**
+     * A role says once a second that its event loop turns, and the supervisor looks as often. After 10 looks without a word a role is
+     * reported as hung, after 60 it is ended and restarted: collections of garbage and large reloads take a second or two, and ending
+     * the carriers leaves what they wait for `unknown`. Looks, not time: a machine that was suspended has no hung process.
+     */
+    hungRole: { reportLooks: 10, restartLooks: 60 },
+    /** Embedded servers are asked every 5 s and have up to 4 s to answer: two unanswered checks. */
+    hungServer: { reportLooks: 20, restartLooks: null },
+    /** Of a check of an embedded server: to connect, and again to answer. */
+    serverAskMs: 2_000,
+    /** How often PostgreSQL is asked; nats-server: natsWatch. */
+    postgresWatch: { lookEveryMs: 5_000 },
     /** An embedded nats-server without a response at four checks in a row, some 20 to 35 s, hangs and is restarted. */
     natsWatch: {
       ...{ lookEveryMs: 5_000, silencesMax: 4 },
@@ -45,6 +57,8 @@ export const processLimits = {
   },
   configuration: {
     lookEveryMs: 200,
+    /** The file is missing for so many looks, five seconds: nobody is replacing it. */
+    unreadableLooksMax: 25,
     bytesMax: 4 * 1024 * 1024,
   },
   clusterClock: {
@@ -114,6 +128,11 @@ const { leases, supervision } = processLimits;
 assert(
   supervision.orphanDrainMs < supervision.embeddedGraceMs,
   'nats-server could stop while an orphaned role still settles its messages',
+);
+assert(
+  supervision.hungServer.reportLooks * supervision.healthEveryMs >
+    2 * (supervision.postgresWatch.lookEveryMs + 2 * supervision.serverAskMs),
+  'an embedded server could be reported as hung after one slow answer',
 );
 assert(
   leases.expireAfterMs - leases.fenceAfterMs > leases.shareWaitMs + 2 * leases.lookEveryMs,

@@ -10,7 +10,7 @@ export const metrics = {
   errorsIgnored: counter('errors_ignored_total', 'Errors ignored on purpose, by reason', ['why']),
 
   // supervisor
-  childUp: gauge('child_up', 'Whether a supervised child is ready (1) or not (0), by child', ['child'], 'min'),
+  childUp: gauge('child_up', 'Whether a child is ready and answers (1) or not (0), by child', ['child'], 'min'),
   childRestarts: counter('child_restarts_total', 'Restarts of a supervised child, by child', ['child']),
   configReloads: counter('config_reloads_total', 'Times a changed heliograph.yaml was applied'),
   configReloadFailed: counter('config_reload_failed_total', 'Times a changed heliograph.yaml was refused'),
@@ -78,7 +78,7 @@ export const metrics = {
   redirects: counter('redirects_total', 'Requests for short links, by end, which docs/clicks.md lists', ['ended']),
   clicksRecorded: counter('clicks_recorded_total', 'Clicks recorded, by class', ['class']),
   clicksLost: counter('clicks_lost_total', 'Clicks that were not kept and are in no report, by reason', ['reason']),
-  factsWaiting: counter(
+  factsRefused: counter(
     'facts_refused_total',
     'Events of one-time passwords that FACTS did not take at once, by reason; they are published again',
     ['reason'],
@@ -233,7 +233,7 @@ export const metrics = {
     'carrier',
     'why',
   ]),
-  hostRestarts: counter('actor_thread_restarts_total', 'Actor threads restarted after they died'),
+  actorThreadRestarts: counter('actor_thread_restarts_total', 'Actor threads restarted after they died'),
   receiptIdForm: gauge(
     'carrier_receipt_id_form',
     'Form in which the ids of receipts are read, 1 for the form that matched last: raw, hex, decimal, by carrier',
@@ -318,7 +318,7 @@ export const metrics = {
   streamBytes: gauge('stream_bytes', 'Octets a stream holds', ['stream'], 'any'),
   streamFillShare: gauge('stream_fill_share', 'How full a stream is, 0 to 1, by its nearest bound', ['stream'], 'any'),
   unseenRecords: counter('unseen_records_total', 'Consumers that did not see a record of their stream', ['stream']),
-  auditFailure: gauge('orders_not_audited', 'Operator commands not yet in the audit log', [], 'any'),
+  ordersNotAudited: gauge('orders_not_audited', 'Operator commands not yet in the audit log', [], 'any'),
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),

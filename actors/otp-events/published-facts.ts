@@ -64,7 +64,7 @@ export class PublishedFacts {
     this.#publisher.publish(factSubjects[fact.kind], encodeFact(fact), id, (result) => {
       if (result.ok) return done();
       if (result.failure === 'closed') return;
-      metrics.factsWaiting.inc({ reason: result.failure });
+      metrics.factsRefused.inc({ reason: result.failure });
       this.#clock.after(bounds.retryMs, () => this.publish(fact, done));
     });
   }

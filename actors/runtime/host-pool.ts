@@ -156,7 +156,7 @@ export class HostPool {
         if (!everReady) return onFirstFailure(error);
       }
       if (this.#stopping) return;
-      metrics.hostRestarts.inc();
+      metrics.actorThreadRestarts.inc();
       const decision = restartPolicy(budget, systemClock.monotonicMs(), systemRandom, restartFailedEveryMs);
       budget = decision.budget;
       await systemClock.sleep(decision.delayMs);

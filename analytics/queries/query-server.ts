@@ -9,6 +9,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { RetryLater, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import {
@@ -70,6 +71,7 @@ export function serveQueries({
 }: Parts): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
+  const failures = new LogThrottle(failureLogEveryMs, clock);
   const { unflushed, upToDate } = sources;
   const behind = async (source: ReplaySource, { recordedUntilMs }: ReplayEvents | ReplayFacts) =>
     recordedUntilMs === undefined ? null : recordedUntil(source, recordedUntilMs);
@@ -101,7 +103,7 @@ export function serveQueries({
     const { accountId, use } = askerOf(name, msg);
     const taken = places.take(accountId, use);
     if (taken !== 'taken') return respond(msg, unavailable('busy', `too many queries at once: ${taken}`));
-    const work = reply(clock, name, msg, ask).finally(() => {
+    const work = reply(clock, failures, name, msg, ask).finally(() => {
       held.delete(work);
       places.giveBack(accountId, use);
     });
@@ -147,6 +149,9 @@ export function serveQueries({
   };
 }
 
+/** While the event store is away every query fails: `heliograph_store_queries_total` counts them. */
+const failureLogEveryMs = 10_000;
+
 /** A report ends by its own deadline and says so. */
 const answeredMs = 500;
 
@@ -168,7 +173,7 @@ function askerOf(name: string, msg: Msg): { readonly accountId: string; readonly
   }
 }
 
-async function reply(clock: Clock, query: string, msg: Msg, ask: Ask): Promise<void> {
+async function reply(clock: Clock, failures: LogThrottle, query: string, msg: Msg, ask: Ask): Promise<void> {
   const startedAtMs = clock.monotonicMs();
   let answered: { readonly result: string };
   try {
@@ -177,7 +182,8 @@ async function reply(clock: Clock, query: string, msg: Msg, ask: Ask): Promise<v
       query === querySubjects.report ? limits.reports.deadlineMs + answeredMs : limits.queries.deadlineMs;
     answered = await withDeadline('a query', deadlineMs, ask(asked), clock);
   } catch (error) {
-    log.warn({ query, error: messageOf(error) }, 'a query could not be answered');
+    const suppressed = failures.allow();
+    if (suppressed !== null) log.warn({ query, error: messageOf(error), suppressed }, 'a query could not be answered');
     answered = unavailable(error instanceof RetryLater ? 'busy' : 'away', messageOf(error));
   }
   metrics.storeQueries.inc({ query, ended: answered.result });

@@ -62,7 +62,8 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
         }
         if (status.type !== 'reconnect') continue;
         up = true;
-        log.info({ connection: name }, 'NATS connection restored');
+        // At the level of the loss, so that a log that shows the one shows the other.
+        log.warn({ connection: name }, 'NATS connection restored');
         for (const { run } of [...listeners]) run();
       }
     } catch (error) {

@@ -5,6 +5,8 @@ import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
+import { perObject } from '../../platform/per-object.ts';
 import type { Bus } from './connect.ts';
 import { consumerNotFound, isApiError } from './api-errors.ts';
 import { ensureConsumer } from './ensure.ts';
@@ -71,7 +73,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
         end = await opened.ended;
         opened.messages.stop();
       } catch (error) {
-        log.warn({ stream, error: messageOf(error) }, 'consumer lost, reopening it');
+        warn(bus, { stream, consumer: name, error: messageOf(error) }, 'consumer lost, reopening it');
       }
       opened = null;
       if (!stopped && end === 'closed') await clock.sleep(retryAfterMs);
@@ -120,7 +122,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
       lookedAtMs = nowMs;
       if (stalled || !bus.connected()) lastReceivedAtMs = nowMs;
       else if (nowMs - lastReceivedAtMs > missedHeartbeatsMax * heartbeatMs) {
-        log.warn({ consumer: name }, 'a consumer is silent, reopening it');
+        warn(bus, { stream, consumer: name }, 'a consumer is silent, reopening it');
         messages.stop();
       }
     });
@@ -135,6 +137,14 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
     },
   };
 }
+
+/** A nats-server that stands still silences all consumers of a connection: one line names the first, and counts the others. */
+function warn(bus: Bus, facts: { stream: string; consumer: string; error?: string }, what: string): void {
+  const suppressed = logsOf(bus).allow();
+  if (suppressed !== null) log.warn({ ...facts, suppressed }, what);
+}
+
+const logsOf = perObject<Bus, LogThrottle>(() => new LogThrottle(limits.bus.consumerLogEveryMs, systemClock));
 
 /** A new consumer of a cluster, or one whose server died, has no leader: a pull would be lost silently. */
 async function hasLeader(consumer: Consumer, clock: Clock): Promise<void> {

@@ -73,7 +73,7 @@ async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
   // In one turn of the event loop, so that no scrape sees half of it.
   metrics.streamWaiting.reset();
   for (const { count, ...labels } of waiting) metrics.streamWaiting.set(labels, count);
-  if (orders) metrics.auditFailure.set(orders.num_pending + orders.num_ack_pending);
+  if (orders) metrics.ordersNotAudited.set(orders.num_pending + orders.num_ack_pending);
   await deliverUnseen(bus, records, queues);
 }
 

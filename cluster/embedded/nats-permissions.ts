@@ -1,6 +1,7 @@
 // The NATS permissions of each role: the streams it publishes to, reads and deletes from, and the other subjects it
 // publishes or subscribes to. A user's allowed subjects are derived from the tables; docs/operations.md prints them for
 // an external server. A stream or bucket missing here does not compile. Decision 149.
+import type { BuiltRole } from '../../config/settings.ts';
 import { querySubjects, recorderSubject, reportPartSubject } from '../../analytics/contract.ts';
 import {
   type KeyValueBucket,
@@ -22,6 +23,15 @@ import {
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics', 'delivery'] as const;
 export type NatsRole = (typeof natsRoles)[number];
+
+/** The user of each role, which is also the name of its process. */
+export const natsRoleOf: Readonly<Record<BuiltRole, NatsRole>> = {
+  ingress: 'ingress',
+  carriers: 'actors',
+  webhooks: 'delivery',
+  analytics: 'analytics',
+  control: 'control',
+};
 
 type Access = {
   readonly write: readonly NatsRole[];

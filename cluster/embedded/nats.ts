@@ -7,11 +7,12 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
 import { publicKeyOf, userSeedOf } from '../bus/nkeys.ts';
 import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
+import { type Unwatched, watchServer } from './server-watch.ts';
 import { natsServerBinary } from './nats-binary.ts';
 import { hasSpaceIn, writeErrorsIn } from './write-errors.ts';
 import { inboxOf, natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 
@@ -100,47 +101,34 @@ type NatsWatchOptions = {
 /**
  * Ends a nats-server that runs but does not answer or write, so that the supervisor restarts it: when a stream’s file cannot
  * grow (disk full), 2.9.10 waits for a lock, 2.15.1 refuses the stream, and neither recovers when there is space again. Killing
- * it loses nothing that was acknowledged. The server, watched from readiness to its end. `ask` rejects when JetStream does not answer.
+ * it loses nothing that was acknowledged. `ask` rejects when JetStream does not answer.
  */
-function watchedNats(server: EmbeddedServer, ask: () => Promise<void>, options: NatsWatchOptions = {}): EmbeddedServer {
-  const { lookEveryMs, silencesMax } = { ...limits.supervision.natsWatch, ...options };
-  const { clock = systemClock } = options;
-  const over = new AbortController();
-  void server.exited.then(() => over.abort(new Error('the server has ended')));
+function watchedNats(
+  server: Unwatched,
+  ask: () => Promise<void>,
+  { silencesMax = limits.supervision.natsWatch.silencesMax, ...given }: NatsWatchOptions = {},
+): EmbeddedServer {
+  const { lookEveryMs } = { ...limits.supervision.natsWatch, ...given };
   let silences = 0;
-
-  async function watch(): Promise<void> {
-    while (!over.signal.aborted) {
-      await clock.sleep(lookEveryMs, over.signal).catch((error) => ignoring(error, 'the server has ended'));
-      if (over.signal.aborted) return;
-      try {
-        await ask();
-        silences = 0;
-      } catch (error) {
-        silences += 1;
-        ignoring(error, 'JetStream did not answer this time');
-        if (silences < silencesMax || over.signal.aborted) continue;
-        log.error(
-          { alarm: 'nats_unresponsive', silences, error: messageOf(error) },
-          'nats-server runs and does not answer or write: it is ended and restarted. Is its disk full?',
-        );
-        return server.kill();
-      }
-    }
-  }
-
-  return {
-    ...server,
-    async ready(limitMs) {
-      await server.ready(limitMs);
-      void watch();
+  const watched = watchServer(server, {
+    ask,
+    lookEveryMs,
+    clock: given.clock,
+    onAnswer() {
+      silences = 0;
     },
-    stop(limitMs) {
-      over.abort(new Error('the server was asked to stop'));
-      return server.stop(limitMs);
+    onSilence(error) {
+      silences += 1;
+      if (silences !== silencesMax) return;
+      log.error(
+        { alarm: 'nats_unresponsive', silences, error: messageOf(error) },
+        'nats-server runs and does not answer or write: it is ended and restarted. Is its disk full?',
+      );
+      server.kill();
     },
-    health: () => ({ ok: silences === 0, detail: silences === 0 ? '' : `does not answer (${silences} times)` }),
-  };
+  });
+  const health = () => ({ ok: silences === 0, detail: silences === 0 ? '' : `does not answer (${silences} times)` });
+  return { ...watched, health };
 }
 
 /** `operator`: the supervisor and the command line, with all permissions. */

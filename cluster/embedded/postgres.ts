@@ -3,10 +3,13 @@
 import { spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { limits } from '../../platform/limits.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';
-import { SetupError } from '../../platform/errors.ts';
+import pg from 'pg';
+import { SetupError, ignoring } from '../../platform/errors.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
+import { watchServer } from './server-watch.ts';
 import { listProcesses } from './processes.ts';
 import { type DatabasePasswords, databaseRoles, makeRoles, postgresUrl, withClient } from './postgres-roles.ts';
 import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
@@ -39,14 +42,29 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
     user: place.user ?? undefined,
     graceMs: options.graceMs,
   });
-  return {
+  const url = postgresUrl(options, 'superuser', 'postgres');
+  const server = {
     url: postgresUrl(options),
     ...running,
-    async ready(limitMs) {
-      await postgresReady(postgresUrl(options, 'superuser', 'postgres'), limitMs, running.exited);
+    async ready(limitMs: number) {
+      await postgresReady(url, limitMs, running.exited);
       await makeRoles(options);
     },
   };
+  return watchServer(server, { ask: () => askPostgres(url), ...limits.supervision.postgresWatch });
+}
+
+/** With a connection of its own: those of the control process may work while the server accepts no others. */
+async function askPostgres(url: string): Promise<void> {
+  const { serverAskMs } = limits.supervision;
+  const config = { connectionString: url, connectionTimeoutMillis: serverAskMs, query_timeout: serverAskMs };
+  try {
+    await withClient(config, 'the connection of a check broke', (client) => client.query('select 1'));
+  } catch (error) {
+    // That it has no connection left is an answer too.
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    ignoring(error, 'PostgreSQL answers that it cannot be asked');
+  }
 }
 
 /** Waits until a query is answered. `ended` ends the wait early. */

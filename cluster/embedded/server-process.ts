@@ -100,6 +100,8 @@ export type EmbeddedServer = ServerProcess & {
   readonly url: string;
   /** Resolves when the server has answered on a real connection; rejects when it ends first or the limit passes. */
   ready(limitMs: number): Promise<void>;
+  /** How often it has answered a check since it was ready. */
+  answers(): number;
   /** Health while it runs; missing: healthy as long as it runs. */
   health?(): { readonly ok: boolean; readonly detail: string };
 };

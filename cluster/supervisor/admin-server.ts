@@ -101,7 +101,7 @@ async function route(
   }
 }
 
-/** A child that does not answer in time is left out; `child_up` shows it. */
+/** A child that does not answer in time is left out of this answer. One that hangs is not asked: `child_up` is 0 then. */
 async function collect(tree: SupervisionTree): Promise<MetricObject[][]> {
   const own = await currentMetrics();
   return [own, ...(await Promise.all(tree.children.map((child) => child.metrics()))).flat()];

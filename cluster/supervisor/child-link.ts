@@ -1,5 +1,5 @@
-// The child's half of supervision: a role process reports that it is ready, answers requests for metrics and health,
-// and drains on request. It stops by itself in two cases only: the supervisor is gone, or an uncaught error makes its
+// The child's half of supervision: a role process reports that it is ready, then its health once a second, answers requests
+// for metrics, and drains on request. It stops by itself in two cases only: the supervisor is gone, or an uncaught error makes its
 // state unknown.
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -93,7 +93,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
     (running) => {
       log.info('ready');
       send({ type: 'ready', ready: running.ready ?? {} });
-      watchHealth(running);
+      if (supervised) reportHealth(running);
     },
     (error: unknown) => {
       // A drain during the start aborts it; that is no failure.
@@ -144,19 +144,21 @@ async function answer(running: RunningRole, id: number): Promise<void> {
   }
 }
 
-/** Health is pushed on change, so that /health/ready answers without asking the child. */
-function watchHealth(running: RunningRole): void {
-  if (running.health === undefined) return;
-  let last = '';
-  const look = () => {
-    const health = running.health?.() ?? { ok: true, detail: '' };
-    const key = `${health.ok}:${health.detail}`;
-    if (key === last) return;
-    last = key;
-    send({ type: 'health', ...health });
+/**
+ * Sends the health once a second, so that /health/ready answers without asking the child, and the supervisor knows that its event
+ * loop turns. While the supervisor itself stands still nothing more is queued for it.
+ */
+function reportHealth(running: RunningRole): void {
+  let sending = false;
+  const report = () => {
+    if (sending) return;
+    sending = true;
+    send({ type: 'health', ...(running.health?.() ?? { ok: true, detail: '' }) }, () => {
+      sending = false;
+    });
   };
-  look();
-  systemClock.every(limits.supervision.healthEveryMs, look);
+  report();
+  systemClock.every(limits.supervision.healthEveryMs, report);
 }
 
 /** `then` runs when the message was sent, or when there is no supervisor. */

@@ -25,4 +25,5 @@ export type FromChild =
   /** `fix`: a person must change something first, so a retry is useless. */
   | { type: 'failed'; why: string; fix: boolean; badConfiguration?: boolean }
   | FromLinked<MetricObject[][]>
+  /** Once a second: also the sign that the child's event loop turns. */
   | ({ type: 'health' } & Health);

@@ -100,6 +100,7 @@ export async function planChildren(input: PlanInput) {
         return name === 'actors' ? actorsDrainMs(inEffect()) + drainHeadroomMs : limits.supervision.drainMs;
       },
       stopRank,
+      hung: limits.supervision.hungRole,
       start: async () =>
         startRole({
           name,
@@ -176,6 +177,7 @@ function server(name: string, start: (halted: AbortSignal) => Promise<EmbeddedSe
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
     stopRank: 6,
+    hung: limits.supervision.hungServer,
     start: async (halted) => managed(await start(halted)),
   };
 }
@@ -188,6 +190,7 @@ function managed(embedded: EmbeddedServer): ManagedProcess {
       return { port: new URL(embedded.url).port };
     },
     health: () => embedded.health?.() ?? { ok: true, detail: '' },
+    heartbeats: () => embedded.answers(),
     metrics: async () => [],
     configure: () => {},
   };

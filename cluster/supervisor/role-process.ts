@@ -50,6 +50,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   }
   send(child, { type: 'settings', env: options.settings });
   let health: Health = { ok: true, detail: '' };
+  let heartbeats = 0;
   const requests = new MetricsRequests<MetricObject[][]>();
   const ready = Promise.withResolvers<Record<string, unknown>>();
   ready.promise.catch((error) => ignoring(error, 'reported by the supervised child'));
@@ -63,6 +64,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
         return ready.reject(message.fix ? new SetupError(message.why) : new Error(message.why));
       case 'health':
         health = { ok: message.ok, detail: message.detail };
+        heartbeats += 1;
         return;
       case 'metrics':
         return requests.take(message);
@@ -90,6 +92,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
     exited,
     ready: (limitMs) => withDeadline(`start of ${options.name}`, limitMs, ready.promise),
     health: () => health,
+    heartbeats: () => heartbeats,
     async metrics() {
       const { metricsAnswerMs } = limits.supervision;
       return (await requests.ask(options.name, metricsAnswerMs, (message) => void send(child, message))) ?? [];

@@ -12,6 +12,7 @@ import { untilDone, withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
 import { noteForAudit } from '../audit-notes.ts';
 import type { Store } from '../store/store.ts';
 import { eraseFromDatabase, erasuresInDatabase } from './erase-database.ts';
@@ -27,31 +28,51 @@ export type Eraser = { close(): Promise<void> };
 
 const { lookEveryMs, lookAgainMs } = limits.erasure;
 const retryMs = 5_000;
+const unreadLogEveryMs = 60_000;
 const rowsAskedMs = 10_000;
 
 export function startEraser(parts: EraserParts): Eraser {
   const { bus, clock } = parts;
   const stopping = new AbortController();
   const again = (what: string) => (error: string) => log.warn({ error }, what);
+  const unread = new LogThrottle(unreadLogEveryMs, clock);
   const retry = { everyMs: retryMs, stopping: stopping.signal, clock };
 
   async function run(): Promise<void> {
     await untilDone(() => bringKnown(parts), again('erasures cannot be compared yet'), retry);
-    let seen = -1;
-    let dueAtMs = 0;
     while (!stopping.signal.aborted) {
-      try {
-        const { state } = await bus.manager.streams.info(streamOfBucket('erasures'));
-        if (state.last_seq !== seen || clock.nowMs() >= dueAtMs) {
-          seen = state.last_seq;
-          dueAtMs = clock.nowMs() + retryMs;
-          for (const job of await erasureJobs(bus))
-            if (isDue(job, clock.nowMs())) await carryOut(parts, job, stopping.signal);
+      for (const job of await newJobs()) {
+        if (stopping.signal.aborted || !isDue(job, clock.nowMs())) continue;
+        try {
+          await carryOut(parts, job, stopping.signal);
+        } catch (error) {
+          if (!stopping.signal.aborted) log.warn({ id: job.id, error: messageOf(error) }, 'an erasure is tried again');
+          // What it lacks the next ones would lack too.
+          break;
         }
-      } catch (error) {
-        if (!stopping.signal.aborted) log.warn({ error: messageOf(error) }, 'an erasure is tried again');
       }
       await clock.sleep(lookEveryMs, stopping.signal).catch((error: unknown) => ignoring(error, 'the eraser stops'));
+    }
+  }
+
+  let seen = -1;
+  let dueAtMs = 0;
+
+  /** All of them when one was ordered, or some time has passed; none when NATS does not answer, which says nothing of erasures. */
+  async function newJobs(): Promise<readonly ErasureJob[]> {
+    try {
+      const { state } = await bus.manager.streams.info(streamOfBucket('erasures'));
+      if (state.last_seq === seen && clock.nowMs() < dueAtMs) return [];
+      const jobs = await erasureJobs(bus);
+      seen = state.last_seq;
+      dueAtMs = clock.nowMs() + retryMs;
+      return jobs;
+    } catch (error) {
+      if (stopping.signal.aborted) return [];
+      const suppressed = unread.allow();
+      if (suppressed !== null)
+        log.warn({ error: messageOf(error), suppressed }, 'the list of erasures cannot be read now');
+      return [];
     }
   }
 

@@ -3,14 +3,15 @@
 // loaded only raises an alarm. It runs in the process's main thread, never in one that carries traffic.
 import { type RegistryName, registryNames } from '../../policy/registry/contract.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { JetStreamApiError } from '@nats-io/jetstream';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { RegistryVersionEvent } from './contract.ts';
-import { RegistryVersions, versionName } from './versions.ts';
+import { type Pointer, RegistryVersions, versionName } from './versions.ts';
 
 export type RegistryWatcher = Awaited<ReturnType<typeof watchRegistries>>;
 
@@ -21,9 +22,16 @@ export async function watchRegistries(bus: Bus, onVersion: (registryUpdate: Regi
   let stopped = false;
   let looking = false;
   const failing = new Set<RegistryName>();
+  /** Their pointer has been read once. */
+  const read = new Set<RegistryName>();
 
   async function look(name: RegistryName): Promise<void> {
-    const pointer = await versions.current(name);
+    const pointer = await pointerOf(name);
+    if (pointer === 'unanswered') {
+      if (!read.has(name)) publish({ name, version: 'unknown' });
+      return;
+    }
+    read.add(name);
     if (pointer === null) {
       // A version in memory is better than a bucket that lost its own.
       if (held.get(name)?.version === 'unknown') publish({ name, version: 'none' });
@@ -45,8 +53,19 @@ export async function watchRegistries(bus: Bus, onVersion: (registryUpdate: Regi
     }
   }
 
+  /** A nats-server that does not answer says nothing of a registry, not even that there is one. */
+  async function pointerOf(name: RegistryName): Promise<Pointer | null | 'unanswered'> {
+    try {
+      return await versions.current(name);
+    } catch (error) {
+      if (error instanceof JetStreamApiError || error instanceof SyntaxError) throw error;
+      ignoring(error, 'NATS did not answer: the registry is looked at again');
+      return 'unanswered';
+    }
+  }
+
   function publish(registryUpdate: RegistryVersionEvent): void {
-    if (stopped) return;
+    if (stopped || held.get(registryUpdate.name)?.version === registryUpdate.version) return;
     held.set(registryUpdate.name, registryUpdate);
     onVersion(registryUpdate);
   }
@@ -55,7 +74,8 @@ export async function watchRegistries(bus: Bus, onVersion: (registryUpdate: Regi
     for (const name of registryNames) {
       try {
         await look(name);
-        failing.delete(name);
+        // The end of an alarm is logged at a level that is shown wherever the alarm was.
+        if (failing.delete(name)) log.warn({ registry: name }, 'the registry is in effect as it was imported');
       } catch (error) {
         // The bus was closed meanwhile.
         if (stopped) return;

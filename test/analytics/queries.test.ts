@@ -1,5 +1,5 @@
 // Queries over NATS to a node in this process: real nats-server, real chDB.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   type FindSubmitted,
   type FindSubmittedReply,
@@ -24,6 +24,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { sharedBounds } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
 import { type TestNode, startNode } from './support/node.ts';
 
@@ -242,6 +243,17 @@ test('an account at its share of queries is refused with that reason, and others
   const busy = whys.filter((why) => why === 'busy').length;
   expect(busy).toBeGreaterThan(0);
   expect(busy).toBeLessThanOrEqual(20);
+});
+
+test('queries that fail are one line in ten seconds, with how many had none', async () => {
+  const warn = vi.spyOn(log, 'warn');
+  const lines = () => warn.mock.calls.filter(([, what]) => what === 'a query could not be answered');
+  const beganAtMs = systemClock.monotonicMs();
+  const bad = () => node.bus.connection.request(querySubjects.get, '{', { timeout: 10_000 });
+  for (let count = 0; count < 20; count += 1) expect((await bad()).json()).toMatchObject({ result: 'unavailable' });
+  const tens = Math.floor((systemClock.monotonicMs() - beganAtMs) / 10_000);
+  expect(lines().length).toBeLessThanOrEqual(1 + tens);
+  warn.mockRestore();
 });
 
 test('a message is found by its number after the number was cut to its last four digits, and shows those', async () => {

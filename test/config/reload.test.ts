@@ -162,6 +162,22 @@ describe('the watch', () => {
     expect(applied).toEqual([]);
   });
 
+  test('a file that stays away is reported, and no more when it is back as it was', async () => {
+    const looked = (what: string, is: () => boolean) =>
+      until(what, async () => {
+        await watch.look();
+        return is();
+      });
+    renameSync(file, `${file}.away`);
+    await looked('the report', () => watch.refused() !== null);
+    expect(watch.refused()).toEqual([
+      expect.stringMatching(/cannot be read: .* stays in effect, and the next start fails/),
+    ]);
+    renameSync(`${file}.away`, file);
+    await looked('no report', () => watch.refused() === null);
+    expect(applied).toEqual([]);
+  });
+
   test('a file that is missing for a while changes nothing', async () => {
     rmSync(file);
     await watch.look();

@@ -54,7 +54,7 @@ process.on('message', (command: OperatorCommand) => {
     inspector.post('NodeWorker.sendMessageToWorker', { sessionId, message });
   }
   if (command.restarts === true) {
-    void metrics.hostRestarts.get().then(({ values }) => process.send?.({ restarts: values[0]?.value ?? 0 }));
+    void metrics.actorThreadRestarts.get().then(({ values }) => process.send?.({ restarts: values[0]?.value ?? 0 }));
   }
 });
 
