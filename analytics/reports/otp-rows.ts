@@ -3,6 +3,7 @@
 // (otp-summaries.ts). The others are computed when a report is made, over all versions that are stored, so that a row that
 // was written twice, or late, changes nothing.
 import { limits } from '../../platform/limits.ts';
+import { halfHourS } from './half-hour.ts';
 import type { ComputedRows, ReportQuery } from './report.ts';
 import {
   type GroupColumn,
@@ -23,7 +24,8 @@ export const messagesAfterMs = limits.otp.ttlSecondsMax * 1_000 + messagesBefore
 
 export const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms)}))`;
 export const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
-export const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
+export const slotOf = (column: string) =>
+  `toDateTime(intDiv(toUnixTimestamp(${column}), ${halfHourS}) * ${halfHourS}, 'UTC')`;
 const within = (column: string, ranges: readonly Range[]) =>
   `(${ranges.map(({ fromMs, toMs }) => `${column} >= ${moment(fromMs)} AND ${column} < ${moment(toMs)}`).join(' OR ') || '0'})`;
 

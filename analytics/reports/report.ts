@@ -16,7 +16,7 @@ export const filterHelp = {
   campaign: 'Only messages of this campaign.',
   variant:
     'Only messages of this variant. Its name is within its campaign: needs campaign too, grouped or filtered, except in the report campaigns.',
-  prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
+  prefix: 'Only numbers that begin with this: a plus sign and digits, at most all but the last six of a number.',
   language: 'Only one-time passwords with a text in this language; not those with a template.',
   purpose: 'Only one-time passwords of this purpose.',
 } as const;
@@ -29,8 +29,8 @@ export const campaignHelp =
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
 type ReportFormat = (typeof reportFormats)[number];
 
-/** count: a whole number · share: 0 to 1, or the difference of two · rate: a second · ms: milliseconds. */
-export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
+/** count: a whole number · share: 0 to 1, or the difference of two · rate: a second · figure: any other number · ms: milliseconds. */
+export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'figure' | 'ms';
 
 /** A column of the answer. What its SQL reads is said by the kinds below. */
 export type ReportColumn = { readonly name: string; readonly unit: ColumnUnit; readonly help: string };
@@ -124,6 +124,8 @@ export type ReportQuery = {
   readonly fromMs: number;
   /** Exclusive. */
   readonly toMs: number;
+  /** The present: rates are over what has passed of a row's time. Absent in a query of an older version: all has. */
+  readonly nowMs?: number;
   /** As Intl calls it, which may be an older name than that of the client. */
   readonly timeZone: string;
   readonly groupBy: readonly Dimension[];
@@ -156,6 +158,7 @@ export const text = measureIn('text');
 export const count = measureIn('count');
 export const share = measureIn('share');
 export const rate = measureIn('rate');
+export const figure = measureIn('figure');
 export const milliseconds = measureIn('ms');
 
 export const key = (name: string, help: string, ofRow: string): KeyColumn => ({ name, unit: 'text', help, ofRow });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reports } from '../../analytics/reports/catalogue.ts';
 import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
-import { statementOf } from '../../analytics/reports/statement.ts';
+import { numberColumns, statementOf } from '../../analytics/reports/statement.ts';
 import { conditions, rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
 import { slowRows } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
@@ -171,6 +171,36 @@ test.each(['delivery', 'campaigns'])(
     }
   },
 );
+
+test('columns that one of two tables does not have are 0 where they are numbers', async () => {
+  for (const table of Object.keys(tiersOf)) {
+    const columns = (await slowRows(events.engine, `DESCRIBE ${table}`)) as [string, string][];
+    for (const [name, type] of columns) {
+      if (['account_id', 'livemode', 'slot'].includes(name)) continue;
+      expect([table, name, numberColumns.has(name)]).toEqual([table, name, /^U?Int\d+$/.test(type)]);
+    }
+  }
+});
+
+test('every report reads tiers and blocks, but latency by carrier and category at once', () => {
+  for (const report of reports.filter(({ rows }) => rows === undefined)) {
+    const tables = [report.table, ...(report.beside === undefined ? [] : [report.beside.table])];
+    for (const query of queriesOf(report)) {
+      const { groupBy, filters } = query;
+      const asked: readonly string[] = [...groupBy, ...Object.keys(filters)];
+      const isOfCounts = report.name === 'latency' && asked.includes('carrier') && asked.includes('category');
+      const { sql } = statementOf(report, query);
+      const ofCounts = tables.filter((table) => sql.includes(`FROM ${table} WHERE`));
+      expect([report.name, groupBy, filters, ofCounts]).toEqual([
+        report.name,
+        groupBy,
+        filters,
+        isOfCounts ? tables : [],
+      ]);
+      expect([report.name, asked, sql.match(/tier = '\w+_6h'/g)?.length]).toEqual([report.name, asked, tables.length]);
+    }
+  }
+});
 
 test('variants of the same name are apart by their campaigns', async () => {
   const delivery = ofTiers.find(({ name }) => name === 'delivery') as Report;
