@@ -16,7 +16,7 @@ export const otp: Report = {
     'One-time passwords as they are now, at the time of their start: from the message to the code that was entered, and why ' +
     'others were not. The carrier is the last one that took a message; refused requests have a prefix and a time only.',
   table: 'otps',
-  rows: otpRows,
+  computed: otpRows,
   size: otpSize,
   summarized: otpSummarized,
   groupBy: ['hour', 'day', 'carrier', 'sender', 'prefix', 'language', 'purpose'],
@@ -84,7 +84,7 @@ export const otpTrust: Report = {
     'that are claimed are not followed by codes that are entered. Counted are those whose time is over, with one message through one ' +
     'carrier and a code of Heliograph’s own, at the time of their start.',
   table: 'otps',
-  rows: otpTrustRows,
+  computed: otpTrustRows,
   size: otpSize,
   summarized: otpSummarized,
   groupBy: ['hour', 'day', 'sender', 'prefix'],
@@ -132,7 +132,7 @@ export const otpDecisions: Report = {
     'that were let through as a probe, or because a challenge was passed; also ' +
     'what rules in shadow mode would have done, and when nothing is blocked because a carrier or a block of numbers is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
-  rows: otpDecisionRows,
+  computed: otpDecisionRows,
   groupBy: ['hour', 'day', 'prefix'],
   filters: ['prefix'],
   always: [

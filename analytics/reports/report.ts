@@ -77,8 +77,8 @@ export type Report = Counts & {
   /** A second table of counts: columns that only one of the two has are 0 or '' in rows of the other. */
   readonly beside?: Counts;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
-  readonly rows?: (read: ComputedRows) => string;
-  readonly size?: RowsSize;
+  readonly computed?: (read: ReadToCompute) => string;
+  readonly size?: ReadSize;
   /** Of such rows: the SELECT to ask before the report is made, which says what it reads from summaries. */
   readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
   readonly groupBy: readonly Dimension[];
@@ -96,14 +96,14 @@ export type Report = Counts & {
 };
 
 /** How much is read for rows that a report computes, without what is filtered, as SQL. */
-type RowsSize = {
+type ReadSize = {
   /** What is counted. */
   readonly of: string;
   /** A report that reads more, and does not end in time, is too large. */
   readonly max: number;
-  count(read: ComputedRows): string;
+  count(read: ReadToCompute): string;
   /** And how many groups of summaries. */
-  groupCount?(read: ComputedRows): string;
+  groupCount?(read: ReadToCompute): string;
 };
 
 type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;
@@ -113,7 +113,7 @@ export type Summarized = { readonly toMs: number; readonly changedMs: readonly n
 export const nothingSummarized: Summarized = { toMs: 0, changedMs: [] };
 
 /** What rows that a report computes are made from. `columns`: those that it reads of them. */
-export type ComputedRows = Time & { readonly columns: readonly string[]; readonly summarized: Summarized };
+export type ReadToCompute = Time & { readonly columns: readonly string[]; readonly summarized: Summarized };
 
 /** A valid query for one report; every time is in milliseconds since the epoch, on a whole half hour. */
 export type ReportQuery = {

@@ -14,7 +14,7 @@ import {
   nothingSummarized,
 } from './report.ts';
 import { blockMs, slotsOf } from './slots.ts';
-import { type Condition, type Rows, conditions, rowsRead } from './tiers.ts';
+import { type Condition, type Source, conditions, sourcesOf } from './tiers.ts';
 
 export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
@@ -108,19 +108,20 @@ const columnsRead = (report: Report, query: ReportQuery): readonly string[] => [
 ];
 
 function rowsSql(report: Report, query: ReportQuery, time: GroupedTime, summarized: Summarized): string {
-  const { rows, beside, only, where } = report;
+  const { computed, beside, only, where } = report;
   const tables: readonly Counts[] = beside === undefined ? [report] : [report, beside];
   const read = columnsOf(
     tables.flatMap(({ reads }) => reads),
     query,
   );
-  if (rows === undefined) return tables.map((counts) => countedRowsSql(counts, read, query, time)).join(' UNION ALL ');
+  if (computed === undefined)
+    return tables.map((counts) => countedRowsSql(counts, read, query, time)).join(' UNION ALL ');
   const asked = Object.keys(query.filters).map((name) =>
     name === 'prefix' ? 'startsWith(prefix, {prefix:String})' : `${name} = {${name}:String}`,
   );
   if (only !== undefined) asked.push(conditions[only]);
   if (where !== undefined) asked.push(`(${where})`);
-  const made = rows({ ...query, columns: columnsRead(report, query), summarized });
+  const made = computed({ ...query, columns: columnsRead(report, query), summarized });
   return `SELECT ${read.join(', ')} FROM (${made}) ${asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`}`;
 }
 
@@ -137,7 +138,7 @@ function countedRowsSql(
   const isOfCampaigns = used.some((name) => name === 'campaign_id' || name === 'variant_id');
   const only: Condition[] = [...(counts.only === undefined ? [] : [counts.only])];
   if (isOfCampaigns) only.push('ofCampaigns');
-  const { halfHours, blocks } = rowsRead(counts.table, only, used);
+  const { halfHours, blocks } = sourcesOf(counts.table, only, used);
   const slots = slotsOf(query.fromMs, query.toMs, stretches, blocks === null ? 'hour' : by);
   const selected = read.map((name) => {
     const sql = own.includes(name) ? columnOf(name) : numberColumns.has(name) ? '0' : "toLowCardinality('')";
@@ -149,7 +150,7 @@ function countedRowsSql(
     ...filters.map((name) => `${columnOf(name)} = {${name}:String}`),
     ...(counts.where === undefined ? [] : [`(${counts.where})`]),
   ];
-  const of = ({ table, conditions: left }: Rows, slot: string) =>
+  const of = ({ table, conditions: left }: Source, slot: string) =>
     `SELECT ${selected.join(', ')} FROM ${table} WHERE ${[...asked, ...left.map((each) => `(${each})`), slot].join(' AND ')}`;
   const ofHalfHours = of(halfHours, slotSql(slots.halfHours, halfHourS));
   return blocks === null

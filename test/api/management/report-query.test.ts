@@ -25,7 +25,7 @@ const ofQuarters = expect.stringContaining(
 
 describe('a wrong parameter', () => {
   test.each([
-    [`sender=${'x'.repeat(5_000)}`, 'sender', 'must have at most 100 characters'],
+    [`sender=${'x'.repeat(101)}`, 'sender', 'must have at most 100 characters'],
     [`group_by=${'x'.repeat(65)}`, 'group_by', 'must have at most 64 characters'],
     ['sender=a&sender=b', 'sender', 'must be given only once'],
     ['sender=a&sender=', 'sender', 'must be given only once'],
@@ -46,7 +46,7 @@ describe('a wrong parameter', () => {
     ['from=2030-01-01', 'from', 'must not be in the future'],
     ['from=2026-11-30T12:30:00Z', 'from', 'must not be in the future'],
     ['from=2026-11-30&to=2026-11-29', 'from', 'must be before `to`'],
-  ])('%.60s is refused with its name and why', (query, field, detail) => {
+  ])('%s is refused with its name and why', (query, field, detail) => {
     expect(read('delivery', query)).toMatchObject({ ok: false, problem: { errors: [{ field, detail }] } });
   });
 });
