@@ -34,7 +34,7 @@ export function check<T>(
   return { ok: false, problem };
 }
 
-/** The query of a URL. A repeated parameter becomes a list, which no schema accepts. */
+/** The query of a URL. A repeated parameter becomes a list, which no schema accepts and `check` refuses by its own text. */
 export function rawQuery(url: string): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);
   for (const [name, value] of new URL(url).searchParams) {
@@ -76,7 +76,11 @@ function fieldProblemsOf(
       `is not a field of ${field}`,
     );
   }
-  if (valueAt(raw, issue.path) === undefined) return [{ field, code: 'missing_field', detail: 'is required' }];
+  const value = valueAt(raw, issue.path);
+  if (value === undefined) return [{ field, code: 'missing_field', detail: 'is required' }];
+  if (what === 'query parameter' && Array.isArray(value)) {
+    return [{ field, code: 'invalid_field', detail: 'must be given only once' }];
+  }
   const detail = issue.message.replace(/^Invalid input: /, '').replace(', received ', ', found ');
   return [{ field, code: 'invalid_field', detail }];
 }

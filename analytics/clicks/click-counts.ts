@@ -6,6 +6,7 @@ import { type ClickClass, classBits, clickClasses } from '../../model/click-clas
 import type { IssuedLinks } from '../../model/records/click-record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { mapInTurns } from '../../platform/work-turn.ts';
+import { halfHourS } from '../reports/half-hour.ts';
 import { latencyBucket } from '../latency-buckets.ts';
 import { tsvLine } from '../store/tab-separated.ts';
 import type { ClickReason } from './classify.ts';
@@ -71,10 +72,8 @@ function firstOf(firsts: FirstClicks, classes: number): number {
   return first;
 }
 
-const slotS = 1_800;
-
 function ownerCells(owner: CodeOwner): string {
   const { accountId, livemode, acceptedAtMs, category, carrier, sender, campaignId, variantId } = owner;
-  const slot = Math.floor(acceptedAtMs / 1_000 / slotS) * slotS;
+  const slot = Math.floor(acceptedAtMs / 1_000 / halfHourS) * halfHourS;
   return tsvLine([accountId, livemode, slot, category, carrier, sender, campaignId, variantId]);
 }

@@ -4,19 +4,19 @@ import { controlGroup, hedgeReasons } from '../../model/copies.ts';
 import { limits } from '../../platform/limits.ts';
 import { moment, ofAccount, slotOf } from './otp-rows.ts';
 import { percentiles } from './percentiles.ts';
-import { type ComputedRows, type Report, compared, count, key, share, shareSql, wilsonSql } from './report.ts';
+import { type ReadToCompute, type Report, compared, count, key, share, shareSql, wilsonSql } from './report.ts';
 
 /** A code that comes later is often asked for again. */
 const soonMs = 10_000;
 
-const accepted = ({ fromMs, toMs }: ComputedRows): string =>
+const accepted = ({ fromMs, toMs }: ReadToCompute): string =>
   `${ofAccount} AND accepted_at >= ${moment(fromMs)} AND accepted_at < ${moment(toMs)}`;
 
 /**
  * A row for each message with a `hedged` event, as of the first: one of the control group that is refused then may be late at the
  * next carrier as well. Hedged messages are few and are held in memory; the deliveries are read past them.
  */
-function hedgedRows(read: ComputedRows): string {
+function hedgedRows(read: ReadToCompute): string {
   return `
   SELECT ${slotOf('accepted')} AS slot, first_carrier AS carrier, of_sender AS sender,
     if(endsWith(why, '${hedgeReasons.receipt}'), 'receipt', 'response') AS by_rule,
@@ -62,7 +62,7 @@ export const hedging: Report = {
     '`second_copy`: `yes`, or `control` for the control group, which was late in the same way and got none. Times count from the ' +
     'moment of that decision; the carrier is the one that was late. Messages count at the time of their acceptance.',
   table: 'otp_messages',
-  rows: hedgedRows,
+  computed: hedgedRows,
   size: {
     of: 'events',
     max: limits.reports.readEventsMax,

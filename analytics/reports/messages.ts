@@ -104,12 +104,13 @@ export const throughput: Report = {
   ...overMessages,
   name: 'throughput',
   title: 'How much was sent',
-  description: 'Messages and segments, and how many a second that is on average over the time of each row.',
+  description:
+    'Messages and segments, and how many a second that is on average over what has passed of the time of each row.',
   only: 'notRefused',
   measures: [
     accepted,
     submitted,
-    { ...count('seconds', 'length of the time of the row', 'seconds'), countsNothing: true },
+    { ...count('seconds', 'what has passed of the time of the row', 'seconds'), countsNothing: true },
     rate('messages_per_second', 'messages ÷ seconds, to four digits', rateSql('sum(messages)')),
     rate('segments_per_second', 'segments submitted ÷ seconds, to four digits', rateSql('sum(segments_submitted)')),
   ],

@@ -3,7 +3,8 @@
 // (otp-summaries.ts). The others are computed when a report is made, over all versions that are stored, so that a row that
 // was written twice, or late, changes nothing.
 import { limits } from '../../platform/limits.ts';
-import type { ComputedRows, ReportQuery } from './report.ts';
+import { halfHourS } from './half-hour.ts';
+import type { ReadToCompute, ReportQuery } from './report.ts';
 import {
   type GroupColumn,
   type Range,
@@ -23,7 +24,8 @@ export const messagesAfterMs = limits.otp.ttlSecondsMax * 1_000 + messagesBefore
 
 export const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms)}))`;
 export const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
-export const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
+export const slotOf = (column: string) =>
+  `toDateTime(intDiv(toUnixTimestamp(${column}), ${halfHourS}) * ${halfHourS}, 'UTC')`;
 const within = (column: string, ranges: readonly Range[]) =>
   `(${ranges.map(({ fromMs, toMs }) => `${column} >= ${moment(fromMs)} AND ${column} < ${moment(toMs)}`).join(' OR ') || '0'})`;
 
@@ -75,7 +77,7 @@ export function eachOtp(which: string, ranges: readonly Range[], isOver: string)
 }
 
 /** One-time passwords as groups of one, with these columns and `slot`, and the groups of summaries. */
-function groups(read: ComputedRows, columns: readonly GroupColumn[]): string {
+function groups(read: ReadToCompute, columns: readonly GroupColumn[]): string {
   const ofOne: Readonly<Partial<Record<GroupColumn, string>>> = {
     otps: 'toUInt32(1)',
     took_buckets: 'if(is_verified, [took_bucket], [])',
@@ -96,9 +98,9 @@ function groups(read: ComputedRows, columns: readonly GroupColumn[]): string {
 export const otpSize = {
   of: 'one-time passwords',
   max: limits.reports.readRowsMax,
-  count: (read: ComputedRows) =>
+  count: (read: ReadToCompute) =>
     `SELECT count() FROM otps FINAL WHERE ${ofAccount} AND ${within('started_at', rangesOfRows(read, read.summarized))}`,
-  groupCount: (read: ComputedRows) => groupCountSql(read, read.summarized, read.columns.includes('prefix')),
+  groupCount: (read: ReadToCompute) => groupCountSql(read, read.summarized, read.columns.includes('prefix')),
 };
 
 export const otpSummarized = {
@@ -109,7 +111,7 @@ export const otpSummarized = {
 const texts = ['carrier', 'sender', 'prefix', 'language', 'purpose'] as const;
 
 /** Of the funnel: every one-time password, and every refusal beside them. */
-export function otpRows(read: ComputedRows): string {
+export function otpRows(read: ReadToCompute): string {
   const asked = texts.filter((name) => read.columns.includes(name));
   const columns: readonly GroupColumn[] = [
     ...asked,
@@ -125,7 +127,7 @@ export function otpRows(read: ComputedRows): string {
 }
 
 /** Of the figure of trust. */
-export function otpTrustRows(read: ComputedRows): string {
+export function otpTrustRows(read: ReadToCompute): string {
   const asked = texts.filter((name) => read.columns.includes(name));
   return `SELECT slot, ${asked.map((name) => `${name}, `).join('')}otps AS counted, if(delivered, otps, 0) AS claimed,
     if(status = 'verified', otps, 0) AS verified, if(delivered AND status = 'verified', otps, 0) AS verified_of_claimed

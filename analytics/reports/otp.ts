@@ -2,12 +2,12 @@
 // enters a code has got its message, and a receipt cannot be asked for that), and what the guard against fraud decided.
 import { otpDecisionRows, otpRows, otpSize, otpSummarized, otpTrustRows } from './otp-rows.ts';
 import { percentiles } from './percentiles.ts';
-import { type Report, bucketMsSql, compared, count, key, rate, share, shareSql, text, wilsonSql } from './report.ts';
+import { type Report, bucketMsSql, compared, count, figure, key, share, shareSql, text, wilsonSql } from './report.ts';
 
 const started = 'sum(otps)';
-const sumIf = (condition: string) => `sumIf(otps, ${condition})`;
-const verified = sumIf("status = 'verified'");
-const countIf = (name: string, help: string, condition: string) => count(name, help, sumIf(condition));
+const otpsWith = (condition: string) => `sumIf(otps, ${condition})`;
+const verified = otpsWith("status = 'verified'");
+const countWith = (name: string, help: string, condition: string) => count(name, help, otpsWith(condition));
 
 export const otp: Report = {
   name: 'otp',
@@ -16,7 +16,7 @@ export const otp: Report = {
     'One-time passwords as they are now, at the time of their start: from the message to the code that was entered, and why ' +
     'others were not. The carrier is the last one that took a message; refused requests have a prefix and a time only.',
   table: 'otps',
-  rows: otpRows,
+  computed: otpRows,
   size: otpSize,
   summarized: otpSummarized,
   groupBy: ['hour', 'day', 'carrier', 'sender', 'prefix', 'language', 'purpose'],
@@ -25,23 +25,23 @@ export const otp: Report = {
   measures: [
     count('started', 'one-time passwords', started),
     count('messages', 'messages with their codes', 'sum(sends)'),
-    count('submitted', 'with a message that a carrier took', sumIf('submitted')),
-    count('delivered', 'with a receipt that says delivered', sumIf('delivered')),
+    count('submitted', 'with a message that a carrier took', otpsWith('submitted')),
+    count('delivered', 'with a receipt that says delivered', otpsWith('delivered')),
     count('verified', 'entered', verified),
-    countIf('pending', 'may still be entered', "status = 'pending'"),
-    countIf('expired', 'not entered in time', "reason = 'expired'"),
-    countIf('delivery_failed', 'not entered in time, and no message arrived', "reason = 'delivery_failed'"),
-    countIf('max_attempts_reached', 'five wrong guesses', "reason = 'max_attempts_reached'"),
-    countIf('locked', 'too many wrong guesses about the number', "reason = 'locked'"),
-    countIf('canceled', 'canceled, also by another code of the same purpose that was entered', "status = 'canceled'"),
-    share('delivered_share', 'delivered', 'started', shareSql(sumIf('delivered'), started)),
+    countWith('pending', 'may still be entered', "status = 'pending'"),
+    countWith('expired', 'not entered in time', "reason = 'expired'"),
+    countWith('delivery_failed', 'not entered in time, and no message arrived', "reason = 'delivery_failed'"),
+    countWith('max_attempts_reached', 'five wrong guesses', "reason = 'max_attempts_reached'"),
+    countWith('locked', 'too many wrong guesses about the number', "reason = 'locked'"),
+    countWith('canceled', 'canceled, also by another code of the same purpose that was entered', "status = 'canceled'"),
+    share('delivered_share', 'delivered', 'started', shareSql(otpsWith('delivered'), started)),
     share('conversion', 'verified', 'started', shareSql(verified, started)),
     {
       ...share(
         'conversion_of_delivered',
         'verified',
         'delivered',
-        shareSql(sumIf("status = 'verified' AND delivered"), sumIf('delivered')),
+        shareSql(otpsWith("status = 'verified' AND delivered"), otpsWith('delivered')),
       ),
       help: 'verified among delivered ÷ delivered',
     },
@@ -88,7 +88,7 @@ export const otpTrust: Report = {
     'that are claimed are not followed by codes that are entered. Counted are those whose time is over, with one message through one ' +
     'carrier and a code of Heliograph’s own, at the time of their start.',
   table: 'otps',
-  rows: otpTrustRows,
+  computed: otpTrustRows,
   size: otpSize,
   summarized: otpSummarized,
   groupBy: ['hour', 'day', 'sender', 'prefix'],
@@ -138,7 +138,7 @@ export const otpDecisions: Report = {
     'that were let through as a probe, or because a challenge was passed; also ' +
     'what rules in shadow mode would have done, and when nothing is blocked because a carrier or a block of numbers is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
-  rows: otpDecisionRows,
+  computed: otpDecisionRows,
   groupBy: ['hour', 'day', 'prefix'],
   filters: ['prefix'],
   always: [
@@ -153,8 +153,8 @@ export const otpDecisions: Report = {
   ],
   measures: [
     count('decisions', 'of requests each one; those of a flood beyond some are under no prefix', 'sum(counted)'),
-    rate('figure_max', 'the greatest figure of the rule', 'round(max(figure), 3)'),
-    rate('threshold', 'of the last one', 'round(argMax(bound, happened), 3)'),
+    figure('figure_max', 'the greatest figure of the rule', 'round(max(figure), 3)'),
+    figure('threshold', 'of the last one', 'round(argMax(bound, happened), 3)'),
     text('last_at', 'the last one, in UTC', "formatDateTime(max(happened), '%FT%TZ', 'UTC')"),
     text(
       'last_until',

@@ -16,7 +16,7 @@ export const filterHelp = {
   campaign: 'Only messages of this campaign.',
   variant:
     'Only messages of this variant. Its name is within its campaign: needs campaign too, grouped or filtered, except in the report campaigns.',
-  prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
+  prefix: 'Only numbers that begin with this: a plus sign and digits, at most all but the last six of a number.',
   language: 'Only one-time passwords with a text in this language; not those with a template.',
   purpose: 'Only one-time passwords of this purpose.',
 } as const;
@@ -29,8 +29,8 @@ export const campaignHelp =
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
 type ReportFormat = (typeof reportFormats)[number];
 
-/** count: a whole number · share: 0 to 1, or the difference of two · rate: a second · ms: milliseconds. */
-export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
+/** count: a whole number · share: 0 to 1, or the difference of two · rate: a second · figure: any other number · ms: milliseconds. */
+export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'figure' | 'ms';
 
 /** A column of the answer. What its SQL reads is said by the kinds below. */
 export type ReportColumn = {
@@ -85,8 +85,8 @@ export type Report = Counts & {
   /** A second table of counts: columns that only one of the two has are 0 or '' in rows of the other. */
   readonly beside?: Counts;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
-  readonly rows?: (read: ComputedRows) => string;
-  readonly size?: RowsSize;
+  readonly computed?: (read: ReadToCompute) => string;
+  readonly size?: ReadSize;
   /** Of such rows: the SELECT to ask before the report is made, which says what it reads from summaries. */
   readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
   readonly groupBy: readonly Dimension[];
@@ -104,14 +104,14 @@ export type Report = Counts & {
 };
 
 /** How much is read for rows that a report computes, without what is filtered, as SQL. */
-type RowsSize = {
+type ReadSize = {
   /** What is counted. */
   readonly of: string;
   /** A report that reads more, and does not end in time, is too large. */
   readonly max: number;
-  count(read: ComputedRows): string;
+  count(read: ReadToCompute): string;
   /** And how many groups of summaries. */
-  groupCount?(read: ComputedRows): string;
+  groupCount?(read: ReadToCompute): string;
 };
 
 type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;
@@ -121,7 +121,7 @@ export type Summarized = { readonly toMs: number; readonly changedMs: readonly n
 export const nothingSummarized: Summarized = { toMs: 0, changedMs: [] };
 
 /** What rows that a report computes are made from. `columns`: those that it reads of them. */
-export type ComputedRows = Time & { readonly columns: readonly string[]; readonly summarized: Summarized };
+export type ReadToCompute = Time & { readonly columns: readonly string[]; readonly summarized: Summarized };
 
 /** A valid query for one report; every time is in milliseconds since the epoch, on a whole half hour. */
 export type ReportQuery = {
@@ -132,6 +132,8 @@ export type ReportQuery = {
   readonly fromMs: number;
   /** Exclusive. */
   readonly toMs: number;
+  /** The present: rates are over what has passed of a row's time. Absent in a query of an older version: all has. */
+  readonly nowMs?: number;
   /** As Intl calls it, which may be an older name than that of the client. */
   readonly timeZone: string;
   readonly groupBy: readonly Dimension[];
@@ -167,6 +169,7 @@ export const share = (name: string, part: string, whole: string, ofGroup: string
   return { name, unit: 'share', help: `${part} ÷ ${whole}${more}`, madeOf: [part, whole], ofGroup };
 };
 export const rate = measureIn('rate');
+export const figure = measureIn('figure');
 export const milliseconds = measureIn('ms');
 
 export const key = (name: string, help: string, ofRow: string): KeyColumn => ({ name, unit: 'text', help, ofRow });

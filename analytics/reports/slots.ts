@@ -1,19 +1,22 @@
 // Which rows a report reads: half hours and blocks of six hours of acceptance that together are its time, and of which each
 // belongs to one group. A block serves where no border of the time or of a local day lies within it.
-import { type TimeZone } from '../../policy/country/time-zone.ts';
+import { type Stretch, offsetAt } from '../../policy/country/time-zone.ts';
+import { halfHourMs } from './half-hour.ts';
 
-export const halfHourMs = 1_800_000;
 export const blockMs = 6 * 3_600_000;
 const dayMs = 24 * 3_600_000;
 
 /** Beginnings in seconds since the epoch, ascending. */
 export type Slots = { readonly halfHours: readonly number[]; readonly blocks: readonly number[] };
 
-/** `by`: what rows are grouped by, if by time. `fromMs` and `toMs` are on whole half hours. */
-export function slotsOf(fromMs: number, toMs: number, zone: TimeZone, by: 'hour' | 'day' | null): Slots {
+/**
+ * `by`: what rows are grouped by, if by time; by day with the offsets of this time in `stretches`. `fromMs` and `toMs` are on
+ * whole half hours.
+ */
+export function slotsOf(fromMs: number, toMs: number, stretches: readonly Stretch[], by: 'hour' | 'day' | null): Slots {
   const halfHours: number[] = [];
   const blocks: number[] = [];
-  const dayOf = (ms: number) => Math.floor((ms + zone.offsetAt(ms)) / dayMs);
+  const dayOf = (ms: number) => Math.floor((ms + offsetAt(stretches, ms)) / dayMs);
   for (let at = fromMs; at < toMs; ) {
     const next = (Math.floor(at / blockMs) + 1) * blockMs;
     const isWhole = at % blockMs === 0 && next <= toMs;
@@ -27,10 +30,6 @@ export function slotsOf(fromMs: number, toMs: number, zone: TimeZone, by: 'hour'
   return { halfHours, blocks };
 }
 
-/** Whether all its offsets in this time are whole or half hours: only then days and hours begin with a half hour. */
-export function isOfHalfHours(zone: TimeZone, fromMs: number, toMs: number): boolean {
-  for (let at = fromMs; at < toMs; at = zone.nextChange(at, toMs)) {
-    if (zone.offsetAt(at) % halfHourMs !== 0) return false;
-  }
-  return true;
-}
+/** Whether all offsets are whole or half hours: only then days and hours begin with a half hour. */
+export const isOfHalfHours = (stretches: readonly Stretch[]): boolean =>
+  stretches.every(({ offsetMs }) => offsetMs % halfHourMs === 0);

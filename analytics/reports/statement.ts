@@ -1,9 +1,9 @@
-// The SELECT of a report. Values of the client are bound or, like times and zone names, checked here.
-import { timeZone } from '../../policy/country/time-zone.ts';
-import { assert } from '../../platform/assert.ts';
+// The SELECT of a report. Values of the client are bound, or numbers: times, and the offsets of their zone.
 import { limits } from '../../platform/limits.ts';
 import { lowPriority } from '../../platform/query-priority.ts';
-import { hourSecondsSql, hourSql } from './hours.ts';
+import type { Stretch } from '../../policy/country/time-zone.ts';
+import { halfHourS } from './half-hour.ts';
+import { dayBordersSql, daySql, hourBordersSql, hourSql, shownHourSql, stretchesOf } from './local-time.ts';
 import {
   type Counts,
   type Dimension,
@@ -13,8 +13,8 @@ import {
   type Summarized,
   nothingSummarized,
 } from './report.ts';
-import { blockMs, halfHourMs, slotsOf } from './slots.ts';
-import { type Condition, type Rows, conditions, rowsRead } from './tiers.ts';
+import { blockMs, slotsOf } from './slots.ts';
+import { type Condition, type Source, conditions, sourcesOf } from './tiers.ts';
 
 export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
@@ -23,28 +23,27 @@ export type Statement = { readonly sql: string; readonly params: Readonly<Record
  * more rows than `limits.reports.rowsMax`.
  */
 export function statementOf(report: Report, query: ReportQuery, summarized = nothingSummarized): Statement {
-  const { groupBy, timeZone: name } = query;
-  assert(zoneName.test(name), 'the name of a time zone');
-  const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
-  const keys = [...groupBy.map((each) => ({ name: each, ofRow: keySql(each, query) })), ...report.always];
+  const { groupBy } = query;
+  const time = timeOf(query);
+  const keys = [...groupBy.map((each) => ({ name: each, ofRow: keySql(each, time) })), ...report.always];
   const peers = peersSql(report, query);
   const columns = [
-    ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
+    ...groupBy.map((each) => `${shownSql(each, time)} AS ${each}`),
     ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
     ...(report.derived ?? []).map((each) => `${each.ofAnswer} AS ${each.name}`),
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
     ...(report.compared ?? []).map((each) => `${each.ofPeers.replaceAll('OVER peers', peers)} AS ${each.name}`),
   ];
-  const { selected, groups } = groupsOf(keys, by);
+  const { selected, groups } = groupsOf(keys, time.by);
   const grouped = [
     ...selected,
-    `${secondsSql(query, by)} AS seconds`,
+    `${secondsSql(query, time)} AS seconds`,
     ...report.measures.map((each) => `${each.ofGroup} AS m_${each.name}`),
   ];
   const order = keys.map((key) => `k_${key.name}`).join(', ');
   const sql = `SELECT ${columns.join(', ')} FROM (
   SELECT ${grouped.join(', ')}
-  FROM (${rowsSql(report, query, by, summarized)})
+  FROM (${rowsSql(report, query, time, summarized)})
   ${order === '' ? '' : `GROUP BY ${groups} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
 )${report.compared === undefined ? '' : ` ORDER BY ${order}`}
 SETTINGS ${lowPriority}, max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
@@ -52,6 +51,14 @@ SETTINGS ${lowPriority}, max_threads = 1, max_execution_time = ${limits.reports.
   output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`;
   const { accountId, livemode, filters } = query;
   return { sql, params: { accountId, livemode, ...filters, ...choiceOf(report, query) } };
+}
+
+/** What rows are grouped by, if by time, and the offsets of the zone then. */
+type GroupedTime = { readonly by: 'hour' | 'day' | null; readonly stretches: readonly Stretch[] };
+
+function timeOf(query: ReportQuery): GroupedTime {
+  const by = query.groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
+  return { by, stretches: by === null ? [] : stretchesOf(query) };
 }
 
 /** How many rows and groups the report reads, where it computes its rows. */
@@ -89,9 +96,6 @@ function peersSql({ peersOf = [], always }: Report, { groupBy }: ReportQuery): s
   return `OVER (${alike.length === 0 ? '' : `PARTITION BY ${alike.join(', ')}`})`;
 }
 
-/** As in the list of IANA: no quote ever gets into a statement. */
-const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
-
 /** The columns of the rows that it groups by and computes with. */
 function columnsOf(reads: readonly string[], { groupBy }: ReportQuery): readonly string[] {
   const dimensions = groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
@@ -103,18 +107,21 @@ const columnsRead = (report: Report, query: ReportQuery): readonly string[] => [
   ...new Set([...columnsOf(report.reads, query), ...Object.keys(query.filters)]),
 ];
 
-function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, summarized: Summarized): string {
-  const { rows, beside, only, where } = report;
+function rowsSql(report: Report, query: ReportQuery, time: GroupedTime, summarized: Summarized): string {
+  const { computed, beside, only, where } = report;
   const tables: readonly Counts[] = beside === undefined ? [report] : [report, beside];
   const read = columnsOf(
     tables.flatMap(({ reads }) => reads),
     query,
   );
-  if (rows === undefined) return tables.map((counts) => countedRowsSql(counts, read, query, by)).join(' UNION ALL ');
-  const asked = Object.keys(query.filters).map((name) => `${name} = {${name}:String}`);
+  if (computed === undefined)
+    return tables.map((counts) => countedRowsSql(counts, read, query, time)).join(' UNION ALL ');
+  const asked = Object.keys(query.filters).map((name) =>
+    name === 'prefix' ? 'startsWith(prefix, {prefix:String})' : `${name} = {${name}:String}`,
+  );
   if (only !== undefined) asked.push(conditions[only]);
   if (where !== undefined) asked.push(`(${where})`);
-  const made = rows({ ...query, columns: columnsRead(report, query), summarized });
+  const made = computed({ ...query, columns: columnsRead(report, query), summarized });
   return `SELECT ${read.join(', ')} FROM (${made}) ${asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`}`;
 }
 
@@ -123,7 +130,7 @@ function countedRowsSql(
   counts: Counts,
   read: readonly string[],
   query: ReportQuery,
-  by: 'hour' | 'day' | null,
+  { by, stretches }: GroupedTime,
 ): string {
   const filters = Object.keys(query.filters);
   const own = columnsOf(counts.reads, query);
@@ -131,10 +138,10 @@ function countedRowsSql(
   const isOfCampaigns = used.some((name) => name === 'campaign_id' || name === 'variant_id');
   const only: Condition[] = [...(counts.only === undefined ? [] : [counts.only])];
   if (isOfCampaigns) only.push('ofCampaigns');
-  const { halfHours, blocks } = rowsRead(counts.table, only, used);
-  const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
+  const { halfHours, blocks } = sourcesOf(counts.table, only, used);
+  const slots = slotsOf(query.fromMs, query.toMs, stretches, blocks === null ? 'hour' : by);
   const selected = read.map((name) => {
-    const sql = own.includes(name) ? columnOf(name) : numbers.has(name) ? '0' : "toLowCardinality('')";
+    const sql = own.includes(name) ? columnOf(name) : numberColumns.has(name) ? '0' : "toLowCardinality('')";
     return sql === name ? name : `${sql} AS ${name}`;
   });
   const asked = [
@@ -143,9 +150,9 @@ function countedRowsSql(
     ...filters.map((name) => `${columnOf(name)} = {${name}:String}`),
     ...(counts.where === undefined ? [] : [`(${counts.where})`]),
   ];
-  const of = ({ table, conditions: left }: Rows, slot: string) =>
+  const of = ({ table, conditions: left }: Source, slot: string) =>
     `SELECT ${selected.join(', ')} FROM ${table} WHERE ${[...asked, ...left.map((each) => `(${each})`), slot].join(' AND ')}`;
-  const ofHalfHours = of(halfHours, slotSql(slots.halfHours, halfHourMs / 1_000));
+  const ofHalfHours = of(halfHours, slotSql(slots.halfHours, halfHourS));
   return blocks === null
     ? ofHalfHours
     : `${ofHalfHours} UNION ALL ${of(blocks, slotSql(slots.blocks, blockMs / 1_000))}`;
@@ -154,8 +161,8 @@ function countedRowsSql(
 /** The column of a dimension, and of what else a report reads. */
 const columnOf = (name: string): string => (name === 'campaign' || name === 'variant' ? `${name}_id` : name);
 
-/** Columns of counts that are numbers; the others are texts. */
-const numbers: ReadonlySet<string> = new Set([
+/** Columns of counts that are numbers; the others are texts (test/analytics/tiers.test.ts). */
+export const numberColumns: ReadonlySet<string> = new Set([
   'messages',
   'segments',
   'segments_submitted',
@@ -192,25 +199,21 @@ function groupsOf(
 }
 
 /** What rows are grouped by. Hours and days are moments: after a change of the clock an hour may come twice. */
-function keySql(dimension: Dimension, query: ReportQuery): string {
-  if (dimension === 'hour') return hourSql(query);
-  return dimension === 'day' ? `toDate(slot, '${query.timeZone}')` : dimension;
+function keySql(dimension: Dimension, { stretches }: GroupedTime): string {
+  if (dimension === 'hour') return hourSql(stretches);
+  return dimension === 'day' ? daySql(stretches) : dimension;
 }
 
 /** `2026-01-31T09:00:00+05:30` for an hour, `2026-01-31` for a day. */
-function shownSql(dimension: Dimension, zone: string): string {
-  if (dimension === 'day') return 'toString(k_day)';
-  if (dimension !== 'hour') return `k_${dimension}`;
-  const offset = `formatDateTime(k_hour, '%z', '${zone}')`;
-  return `concat(formatDateTime(k_hour, '%FT%T', '${zone}'), substring(${offset}, 1, 3), ':', substring(${offset}, 4, 2))`;
+function shownSql(dimension: Dimension, { stretches }: GroupedTime): string {
+  if (dimension === 'hour') return shownHourSql(stretches);
+  return dimension === 'day' ? 'toString(k_day)' : `k_${dimension}`;
 }
 
-function secondsSql(query: ReportQuery, by: 'hour' | 'day' | null): string {
-  const { fromMs, toMs, timeZone: zone } = query;
-  const [from, to] = [fromMs / 1_000, toMs / 1_000];
-  if (by === null) return String(to - from);
-  const begin = by === 'hour' ? 'toUnixTimestamp(k_hour)' : `toUnixTimestamp(toDateTime(k_day, '${zone}'))`;
-  const end =
-    by === 'hour' ? `${begin} + ${hourSecondsSql(query)}` : `toUnixTimestamp(toDateTime(addDays(k_day, 1), '${zone}'))`;
-  return `least(${to}, ${end}) - greatest(${from}, ${begin})`;
+/** What has passed of the row's time: the last half hour of a report may be running. At least a second, because rates divide by it. */
+function secondsSql({ fromMs, toMs, nowMs = toMs }: ReportQuery, { by, stretches }: GroupedTime): string {
+  const [from, to] = [fromMs / 1_000, Math.ceil(Math.min(toMs, nowMs) / 1_000)];
+  if (by === null) return String(Math.max(1, to - from));
+  const { begin, end } = by === 'hour' ? hourBordersSql(stretches) : dayBordersSql(stretches);
+  return `greatest(1, least(${to}, ${end}) - greatest(${from}, ${begin}))`;
 }

@@ -15,11 +15,11 @@ export const conditions = {
 } as const;
 export type Condition = keyof typeof conditions;
 
-/** Rows of this table that fulfil all of these conditions, as SQL: the tier's name, and what its rows do not all fulfil. */
-export type Rows = { readonly table: string; readonly conditions: readonly string[] };
+/** A table, and what of its rows is read: conditions as SQL, such as the tier's name, and what its rows do not all fulfil. */
+export type Source = { readonly table: string; readonly conditions: readonly string[] };
 
 /** Where a report finds its half hours and its blocks of six hours; without blocks it reads half hours only. */
-export type RowsRead = { readonly halfHours: Rows; readonly blocks: Rows | null };
+export type Sources = { readonly halfHours: Source; readonly blocks: Source | null };
 
 type Tier = {
   readonly table: string;
@@ -104,11 +104,11 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'cli
 };
 
 /** `only`: the rows that it asks for; `columns`: all that it reads. */
-export function rowsRead(table: string, only: readonly Condition[], columns: readonly string[]): RowsRead {
-  const all: Rows = { table, conditions: only.map((name) => conditions[name]) };
+export function sourcesOf(table: string, only: readonly Condition[], columns: readonly string[]): Sources {
+  const all: Source = { table, conditions: only.map((name) => conditions[name]) };
   if (!(table in tiersOf)) return { halfHours: all, blocks: null };
   const { halfHours, blocks } = tiersOf[table as keyof typeof tiersOf];
-  const smallest = (tiers: readonly Tier[]): Rows | null => {
+  const smallest = (tiers: readonly Tier[]): Source | null => {
     const tier = tiers.find(
       (each) => each.only.every((name) => only.includes(name)) && columns.every((name) => each.columns.includes(name)),
     );

@@ -11,16 +11,17 @@ import {
   isByCampaign,
   reportFormats,
 } from '../../analytics/reports/report.ts';
-import { halfHourMs, isOfHalfHours } from '../../analytics/reports/slots.ts';
+import { halfHourMs } from '../../analytics/reports/half-hour.ts';
+import { isOfHalfHours } from '../../analytics/reports/slots.ts';
 import { momentOf, momentShape, noSuchMoment, withPlus } from '../../model/moment.ts';
 import { categories } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
-import { type TimeZone, timeZone } from '../../policy/country/time-zone.ts';
+import { type TimeZone, stretchesBetween, timeZone } from '../../policy/country/time-zone.ts';
 import { type OrProblem, type Problem, wrongField } from '../problem.ts';
 
 const dayMs = 86_400_000;
 export const textParameter = (max: number) =>
-  z.string({ error: 'must be given only once' }).min(1, 'must not be empty').max(max);
+  z.string().min(1, 'must not be empty').max(max, `must have at most ${max} characters`);
 
 export const formatParameter = z
   .enum(reportFormats, { error: `must be one of ${reportFormats.join(', ')}` })
@@ -32,9 +33,9 @@ export function reportParameters(report: Report) {
   const from = textParameter(64).optional();
   return z.strictObject({
     from: from.describe(
-      'From when on, inclusive: a time with its offset on a whole half hour, or a day in `time_zone`. Default: the beginning of the day six days before `to`.',
+      'From when on, inclusive: a time with its offset on a whole half hour, or a day in `time_zone`. Default: the midnight at which the day six days before `to` begins.',
     ),
-    to: from.describe('Until when, exclusive, in the same forms. Default: the end of the present half hour.'),
+    to: from.describe('Until when, exclusive, in the same forms. Default: the end of the half hour that is running.'),
     time_zone: textParameter(64)
       .optional()
       .describe(
@@ -64,7 +65,7 @@ function filterParameter(name: Filter): z.ZodType {
 /** A number has at most 15 digits (E.164). */
 const prefixForm = /^\+[1-9]\d{0,8}$/;
 const prefixExpected =
-  'must be a number with its plus sign, which a URL has as %2B, without its last six digits, such as +8801712';
+  'must be what numbers begin with: a plus sign, which a URL has as %2B, and at most all digits but the last six, such as +8801712';
 
 function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>> {
   if (choice === undefined) return {};
@@ -93,11 +94,12 @@ export function reportQueryOf(
   const zone = zoneOf(given.time_zone ?? 'UTC');
   if (zone === null) return wrong('time_zone', 'must be the name of a time zone, such as Asia/Kolkata');
   const toMs = given.to === undefined ? Math.ceil((nowMs + 1) / halfHourMs) * halfHourMs : timeOf(given.to, zone.zone);
-  if (typeof toMs === 'string') return wrong('to', toMs);
+  if (typeof toMs !== 'number') return wrongTime('to', toMs);
   const fromMs = given.from === undefined ? startOfDay(toMs - 6 * dayMs, zone.zone) : timeOf(given.from, zone.zone);
-  if (typeof fromMs === 'string') return wrong('from', fromMs);
+  if (typeof fromMs !== 'number') return wrongTime('from', fromMs);
   const { daysMax, hourlyDaysMax } = limits.reports;
-  if (fromMs >= toMs) return wrong('from', 'must be before `to`');
+  if (fromMs >= toMs)
+    return wrong('from', given.to === undefined ? 'must not be in the future' : 'must be before `to`');
   if (toMs > nowMs + 2 * dayMs) return wrong('to', 'must not be in the future');
   if (toMs - fromMs > daysMax * dayMs) return wrong('from', `a report is over at most ${daysMax} days`);
   if (groupBy.includes('hour') && toMs - fromMs > hourlyDaysMax * dayMs) {
@@ -105,7 +107,7 @@ export function reportQueryOf(
   }
   const isByTime = groupBy.includes('hour') || groupBy.includes('day');
   // A default may be the beginning of such a day.
-  if (fromMs % halfHourMs !== 0 || (isByTime && !isOfHalfHours(zone.zone, fromMs, toMs))) {
+  if (fromMs % halfHourMs !== 0 || (isByTime && !isOfHalfHours(stretchesBetween(zone.zone, fromMs, toMs)))) {
     return wrong('time_zone', quarterHours);
   }
   const filters = Object.fromEntries(
@@ -120,7 +122,10 @@ export function reportQueryOf(
   if ('problem' in chosen) return chosen;
   const { format = 'json' } = given;
   const zones = { timeZone: zone.name, timeZoneGiven: given.time_zone ?? 'UTC' };
-  return { ok: true, query: { report: report.name, fromMs, toMs, ...zones, groupBy, filters, ...chosen, format } };
+  return {
+    ok: true,
+    query: { report: report.name, fromMs, toMs, nowMs, ...zones, groupBy, filters, ...chosen, format },
+  };
 }
 
 const quarterHours =
@@ -155,7 +160,7 @@ function dimensionsOf(report: Report, given: string | undefined): readonly Dimen
   return names as Dimension[];
 }
 
-/** The name as Intl writes it, which ClickHouse knows in any case of letters; null when there is no such zone. */
+/** The name as Intl writes it, with the zone; null when there is no such zone. */
 function zoneOf(given: string): { readonly name: string; readonly zone: TimeZone } | null {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(given)) return null;
   try {
@@ -169,14 +174,21 @@ function zoneOf(given: string): { readonly name: string; readonly zone: TimeZone
 
 export const earliestMs = Date.UTC(2020, 0, 1);
 
+/** The words for a time that cannot be, or that a day of this zone does not begin with a half hour. */
+type WrongTime = { readonly text: string } | 'of_quarter_hours';
+
+const wrongTime = (field: 'from' | 'to', found: WrongTime) =>
+  found === 'of_quarter_hours' ? wrong('time_zone', quarterHours) : wrong(field, found.text);
+
 /** Milliseconds since the epoch, or what is wrong. */
-function timeOf(given: string, zone: TimeZone): number | string {
+function timeOf(given: string, zone: TimeZone): number | WrongTime {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(given);
   const moment = momentOf(isDay ? `${given}T00:00:00Z` : withPlus(given));
-  if (moment === null) return isDay ? noSuchMoment : `must be ${momentShape}, or a day such as 2026-01-31`;
+  if (moment === null) return { text: isDay ? noSuchMoment : `must be ${momentShape}, or a day such as 2026-01-31` };
   const atMs = isDay ? startOfLocal(moment, zone) : moment;
-  if (atMs < earliestMs) return 'must not be before 2020';
-  if (atMs % halfHourMs !== 0) return 'must be on a whole half hour: counts are kept by half hours';
+  if (atMs < earliestMs) return { text: 'must not be before 2020' };
+  if (atMs % halfHourMs !== 0 && isDay) return 'of_quarter_hours';
+  if (atMs % halfHourMs !== 0) return { text: 'must be on a whole half hour: counts are kept by half hours' };
   return atMs;
 }
 

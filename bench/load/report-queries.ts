@@ -33,7 +33,7 @@ const zones = ['Asia/Kolkata', 'Europe/Berlin', 'UTC'];
 /** Over the whole month; of those that read one-time passwords over its last `otpDays`. */
 export function queriesOf(otpDays: number): readonly ReportQuery[] {
   const toMs = fromMs + days * 86_400_000;
-  const fromOf = ({ rows }: Report) => (rows === undefined ? fromMs : toMs - otpDays * 86_400_000);
+  const fromOf = ({ computed }: Report) => (computed === undefined ? fromMs : toMs - otpDays * 86_400_000);
   const query = { accountId: askedAccount, livemode: true, toMs, format: 'json' } as const;
   return reports.flatMap((report) =>
     askedOf(report).flatMap((asked) =>
@@ -44,7 +44,7 @@ export function queriesOf(otpDays: number): readonly ReportQuery[] {
 
 /** Whether it computes its rows from others, and reads no counts. */
 export function readsRows(query: ReportQuery): boolean {
-  return reportOf(query).rows !== undefined;
+  return reportOf(query).computed !== undefined;
 }
 
 export function reportOf(query: ReportQuery): Report {

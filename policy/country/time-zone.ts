@@ -1,5 +1,6 @@
 // The offset of a time zone's wall clock from UTC. Intl costs microseconds per call; here it is called once per day,
 // and a day with a clock change is split at that minute. It never uses the machine's own time zone.
+import { assert } from '../../platform/assert.ts';
 
 export type TimeZone = {
   /** Milliseconds to add to UTC; called for almost every message. */
@@ -8,7 +9,8 @@ export type TimeZone = {
   nextChange(atMs: number, beforeMs: number): number;
 };
 
-type Stretch = { readonly fromMs: number; readonly untilMs: number; readonly offsetMs: number };
+/** A time in which the offset stays the same; `untilMs` is exclusive. */
+export type Stretch = { readonly fromMs: number; readonly untilMs: number; readonly offsetMs: number };
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -56,6 +58,24 @@ export function timeZone(name: string): TimeZone {
       return beforeMs;
     },
   };
+}
+
+/** The stretches that together are this time, in order: each two that follow each other have different offsets. */
+export function stretchesBetween(zone: TimeZone, fromMs: number, untilMs: number): readonly Stretch[] {
+  const stretches: Stretch[] = [];
+  for (let at = fromMs; at < untilMs; ) {
+    const next = zone.nextChange(at, untilMs);
+    stretches.push({ fromMs: at, untilMs: next, offsetMs: zone.offsetAt(at) });
+    at = next;
+  }
+  return stretches;
+}
+
+/** At a time that they have. */
+export function offsetAt(stretches: readonly Stretch[], atMs: number): number {
+  const found = stretches.find(({ untilMs }) => atMs < untilMs);
+  assert(found !== undefined && atMs >= (stretches[0] as Stretch).fromMs, 'a time for which offsets were read');
+  return found.offsetMs;
 }
 
 function stretchesOf(format: Intl.DateTimeFormat, startMs: number): readonly Stretch[] {

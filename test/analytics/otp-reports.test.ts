@@ -301,6 +301,7 @@ test('decisions of the guard are listed with their figures, and refusals are rep
     { prefix: '', started: 0, blocked: 40, challenged: 0 },
     { prefix: '+8801712', started: 0, blocked: 1, challenged: 3 },
   ]);
+  expect(await rowsOf(otpReport, [], { filters: { prefix: '+880' } })).toMatchObject([{ blocked: 1, challenged: 3 }]);
 }, 60_000);
 
 test('receipts that no entered code follows are suspicious beside those of other carriers, and not before their time', async () => {

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reports } from '../../analytics/reports/catalogue.ts';
 import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
-import { statementOf } from '../../analytics/reports/statement.ts';
-import { conditions, rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
+import { numberColumns, statementOf } from '../../analytics/reports/statement.ts';
+import { conditions, sourcesOf, tiersOf } from '../../analytics/reports/tiers.ts';
 import { slowRows } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { seededRandom } from '../../platform/random.ts';
@@ -172,6 +172,36 @@ test.each(['delivery', 'campaigns'])(
   },
 );
 
+test('columns that one of two tables does not have are 0 where they are numbers', async () => {
+  for (const table of Object.keys(tiersOf)) {
+    const columns = (await slowRows(events.engine, `DESCRIBE ${table}`)) as [string, string][];
+    for (const [name, type] of columns) {
+      if (['account_id', 'livemode', 'slot'].includes(name)) continue;
+      expect([table, name, numberColumns.has(name)]).toEqual([table, name, /^U?Int\d+$/.test(type)]);
+    }
+  }
+});
+
+test('every report reads tiers and blocks, but latency by carrier and category at once', () => {
+  for (const report of reports.filter(({ computed }) => computed === undefined)) {
+    const tables = [report.table, ...(report.beside === undefined ? [] : [report.beside.table])];
+    for (const query of queriesOf(report)) {
+      const { groupBy, filters } = query;
+      const asked: readonly string[] = [...groupBy, ...Object.keys(filters)];
+      const isOfCounts = report.name === 'latency' && asked.includes('carrier') && asked.includes('category');
+      const { sql } = statementOf(report, query);
+      const ofCounts = tables.filter((table) => sql.includes(`FROM ${table} WHERE`));
+      expect([report.name, groupBy, filters, ofCounts]).toEqual([
+        report.name,
+        groupBy,
+        filters,
+        isOfCounts ? tables : [],
+      ]);
+      expect([report.name, asked, sql.match(/tier = '\w+_6h'/g)?.length]).toEqual([report.name, asked, tables.length]);
+    }
+  }
+});
+
 test('variants of the same name are apart by their campaigns', async () => {
   const delivery = ofTiers.find(({ name }) => name === 'delivery') as Report;
   const [whole] = queriesOf(delivery);
@@ -220,45 +250,45 @@ test('tiers of campaigns stay as they are when their step is repeated', async ()
 });
 
 test('the smallest tier that has every column is read, and the counts themselves where none has', () => {
-  expect(rowsRead('message_counts', [], ['slot', 'status', 'messages'])).toEqual({
+  expect(sourcesOf('message_counts', [], ['slot', 'status', 'messages'])).toEqual({
     halfHours: { table: 'message_tiers', conditions: ["tier = 'outcomes'"] },
     blocks: { table: 'message_tiers', conditions: ["tier = 'outcomes_6h'"] },
   });
-  expect(rowsRead('message_counts', ['notRefused'], ['sender', 'messages']).halfHours.conditions).toEqual([
+  expect(sourcesOf('message_counts', ['notRefused'], ['sender', 'messages']).halfHours.conditions).toEqual([
     "tier = 'segments'",
   ]);
-  expect(rowsRead('message_counts', ['notRefused', 'ofCampaigns'], ['campaign_id', 'messages']).halfHours).toEqual({
+  expect(sourcesOf('message_counts', ['notRefused', 'ofCampaigns'], ['campaign_id', 'messages']).halfHours).toEqual({
     table: 'campaign_message_tiers',
     conditions: ["tier = 'segments'"],
   });
-  expect(rowsRead('message_counts', ['notRefused', 'ofCampaigns'], ['variant_id', 'status'])).toEqual({
+  expect(sourcesOf('message_counts', ['notRefused', 'ofCampaigns'], ['variant_id', 'status'])).toEqual({
     halfHours: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes'", conditions.notRefused] },
     blocks: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes_6h'", conditions.notRefused] },
   });
-  expect(rowsRead('message_counts', ['withError', 'ofCampaigns'], ['campaign_id', 'error']).halfHours).toEqual({
+  expect(sourcesOf('message_counts', ['withError', 'ofCampaigns'], ['campaign_id', 'error']).halfHours).toEqual({
     table: 'campaign_message_tiers',
     conditions: ["tier = 'errors'"],
   });
-  expect(rowsRead('message_counts', ['ofCampaigns'], ['campaign_id', 'encoding'])).toEqual({
+  expect(sourcesOf('message_counts', ['ofCampaigns'], ['campaign_id', 'encoding'])).toEqual({
     halfHours: { table: 'message_counts', conditions: [conditions.ofCampaigns] },
     blocks: null,
   });
-  expect(rowsRead('latency_counts', [], ['carrier', 'category', 'bucket']).halfHours.table).toBe('latency_counts');
-  expect(rowsRead('click_counts', ['onlyClicks'], ['reasons', 'slot']).halfHours).toEqual({
+  expect(sourcesOf('latency_counts', [], ['carrier', 'category', 'bucket']).halfHours.table).toBe('latency_counts');
+  expect(sourcesOf('click_counts', ['onlyClicks'], ['reasons', 'slot']).halfHours).toEqual({
     table: 'click_tiers',
     conditions: ["tier = 'reasons'"],
   });
-  expect(rowsRead('click_counts', ['onlyClicks', 'ofCampaigns'], ['reasons', 'campaign_id']).halfHours).toEqual({
+  expect(sourcesOf('click_counts', ['onlyClicks', 'ofCampaigns'], ['reasons', 'campaign_id']).halfHours).toEqual({
     table: 'campaign_click_tiers',
     conditions: ["tier = 'reasons'"],
   });
-  expect(rowsRead('click_counts', ['onlyClicks', 'ofCampaigns'], ['reasons', 'campaign_id', 'carrier'])).toEqual({
+  expect(sourcesOf('click_counts', ['onlyClicks', 'ofCampaigns'], ['reasons', 'campaign_id', 'carrier'])).toEqual({
     halfHours: { table: 'campaign_click_tiers', conditions: ["tier = 'reasons_by_carrier'"] },
     blocks: { table: 'campaign_click_tiers', conditions: ["tier = 'reasons_6h'"] },
   });
-  expect(rowsRead('click_counts', [], ['reasons'])).toEqual({
+  expect(sourcesOf('click_counts', [], ['reasons'])).toEqual({
     halfHours: { table: 'click_counts', conditions: [] },
     blocks: null,
   });
-  expect(rowsRead('other', [], [])).toEqual({ halfHours: { table: 'other', conditions: [] }, blocks: null });
+  expect(sourcesOf('other', [], [])).toEqual({ halfHours: { table: 'other', conditions: [] }, blocks: null });
 });

@@ -34,17 +34,13 @@ describe.each(reports)('of the report $name', (report) => {
   });
 
   it('every parameter is taken as an option and reaches the check of the route', async () => {
-    const values = [
-      ...report.filters.map((name) => [name, valid[name] ?? 'x']),
-      ['group_by', report.groupBy[0]],
-      ['time_zone', 'UTC'],
-    ];
+    const values = [...report.filters.map((name) => [name, valid[name] ?? 'x']), ['time_zone', 'UTC']];
     if (report.choice !== undefined) values.push([report.choice.name, report.choice.values.join(',')]);
     const options = values.flatMap(([name = '', value = '']) => [optionOf(name), value]);
-    const run = (...more: string[]) =>
-      runCliHere(['report', report.name, '--account', account, ...options, ...more], nowhere);
-    expect((await run()).stderr).toMatch(/^Heliograph does not run on/);
-    expect((await run('--group-by', 'weather')).stderr).toMatch(/^invalid_field: group_by: "weather" is not one of /);
+    const run = (group = '') =>
+      runCliHere(['report', report.name, '--account', account, ...options, '--group-by', group], nowhere);
+    expect((await run(report.groupBy[0])).stderr).toMatch(/^Heliograph does not run on/);
+    expect((await run('weather')).stderr).toMatch(/^invalid_field: group_by: "weather" is not one of /);
   });
 });
 
@@ -99,6 +95,16 @@ test('a prefix that no number begins with is refused, as the route of the report
     expect([prefix, await run(prefix)]).toEqual([prefix, expect.stringMatching(/^invalid_field: prefix: must be /)]);
   for (const prefix of ['+8801712', '+1', '+880171234'])
     expect(await run(prefix)).toMatch(/^Heliograph does not run on/);
+});
+
+test('an option that is given twice is refused, of every command', async () => {
+  const stderr = async (...words: string[]) => (await runCliHere(words, nowhere)).stderr;
+  const twice = ['--group-by', 'day', '--group-by', 'carrier'];
+  expect(await stderr('report', 'delivery', '--account', account, ...twice)).toMatch(
+    /^error: option '--group-by <names>' argument 'carrier' is invalid. It must be given only once.$/m,
+  );
+  expect(await stderr('accounts', 'create', '--name', 'a', '--name', 'b')).toContain('It must be given only once.');
+  expect(await stderr('report', 'delivery', '--account', account, '--group-by', 'day')).toMatch(/^Heliograph does not/);
 });
 
 test('--json beside a file of another form is refused', async () => {

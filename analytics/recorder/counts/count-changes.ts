@@ -2,6 +2,7 @@
 // under its state: when that changes, the old count is taken back and the new one added. The rows of a batch follow from
 // the batch and from what was recorded before it, so that a repeated insert has the same rows.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { halfHourS } from '../../reports/half-hour.ts';
 import { latencyBucket } from '../../latency-buckets.ts';
 import type { NativeBlock } from '../../store/native-block.ts';
 import { tsvText } from '../../store/tab-separated.ts';
@@ -28,9 +29,8 @@ type Group = {
 /** By stage, bucket and carrier as one number. */
 type Latencies = { readonly of: DeliveryEvent; readonly slotS: number; readonly counts: Map<number, number> };
 
-const slotS = 1_800;
 /** The last half hour of DateTime's range, in 2106. */
-const slotMaxS = Math.floor(0xffff_ffff / slotS) * slotS;
+const slotMaxS = Math.floor(0xffff_ffff / halfHourS) * halfHourS;
 const statuses = 16;
 const namesMax = 65_536;
 const buckets = 1_024;
@@ -119,7 +119,7 @@ export class CountChanges {
   }
 
   #groupOf(event: DeliveryEvent): Group {
-    const atS = Math.min(Math.floor(event.acceptedAtMs / 1_000 / slotS) * slotS, slotMaxS);
+    const atS = Math.min(Math.floor(event.acceptedAtMs / 1_000 / halfHourS) * halfHourS, slotMaxS);
     if (this.#last !== null && isSameGroup(this.#last, event, atS)) return this.#last;
     const account = `${tsvText(event.accountId)}\t${event.livemode ? 1 : 0}\t${atS}\t${tsvText(event.category)}`;
     const prefix =

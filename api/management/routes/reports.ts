@@ -21,6 +21,7 @@ const schemas: Readonly<Record<ColumnUnit, z.ZodType>> = {
   count: z.int(),
   share: z.number().nullable(),
   rate: z.number(),
+  figure: z.number(),
   ms: z.int().nullable(),
 };
 

@@ -26,7 +26,7 @@ export const timeSchema = z.iso.datetime().openapi({ example: '2026-01-31T09:00:
 export function wholeInQuery(min: number, max: number, preset: number) {
   const error = `must be a whole number from ${min} to ${max}`;
   return z
-    .string({ error: 'must be given only once' })
+    .string()
     .regex(new RegExp(`^\\d{1,${String(max).length}}$`), error)
     .transform(Number)
     .pipe(z.number().min(min, error).max(max, error))

@@ -242,7 +242,7 @@ export const replayed = z
   .openapi('WebhookReplay');
 
 export const testEventsQuery = z.strictObject({
-  cursor: z.string({ error: 'must be given only once' }).max(40).optional().describe('Of the previous answer.'),
+  cursor: z.string().max(40).optional().describe('Of the previous answer.'),
   wait_seconds: wholeInQuery(0, limits.webhooks.listen.waitSecondsMax, 0),
 });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
 import { reports } from '../../../analytics/reports/catalogue.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import type { Report } from '../../../analytics/reports/report.ts';
 import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
@@ -82,6 +83,16 @@ test.each(['Asia/Kolkata', 'Asia/Calcutta', 'asia/kolkata', 'Europe/Kyiv', 'Asia
     expect([found > 0, found]).toEqual([true, expected]);
   },
 );
+
+test('the rates of the half hour that is running are over what has passed of it', async () => {
+  const before = systemClock.nowMs();
+  const { body } = await callStore(api, 'GET', '/v1/reports/throughput');
+  const passed = (ms: number) => (ms - Date.parse(body.from)) / 1_000;
+  expect(Date.parse(body.to)).toBeGreaterThan(before);
+  expect(body.data).toHaveLength(1);
+  expect(body.data[0].seconds).toBeGreaterThanOrEqual(passed(before));
+  expect(body.data[0].seconds).toBeLessThanOrEqual(passed(systemClock.nowMs()) + 1);
+});
 
 test('a report of a long time has the rate of a single message, to four digits', async () => {
   const { body } = await callStore(
