@@ -148,11 +148,8 @@ describe('a report', () => {
   test('has a day of 25 hours where clocks go back', async () => {
     const { body } = await ask('throughput?from=2026-10-24&to=2026-10-27&time_zone=Europe/Berlin&group_by=day');
     expect(body.data.map((row: any) => row.seconds)).toEqual([86_400, 90_000, 86_400]);
-    expect(body).toMatchObject({
-      from: '2026-10-23T22:00:00.000Z',
-      to: '2026-10-26T23:00:00.000Z',
-      time_zone: 'Europe/Berlin',
-    });
+    const [from, to] = ['2026-10-23T22:00:00.000Z', '2026-10-26T23:00:00.000Z'];
+    expect(body).toMatchObject({ from, to, time_zone: 'Europe/Berlin' });
     const hours = await ask('delivery?from=2026-10-25&to=2026-10-26&time_zone=Europe/Berlin&group_by=hour');
     const names = hours.body.data.map((row: any) => row.hour);
     expect(new Set(names).size).toBe(names.length);
