@@ -61,7 +61,8 @@ const besideTheWalk: readonly string[] = [
   ],
   // Dry runs, links, scheduled messages, and what is published again.
   ...['api/http/explain-sms.ts', 'policy/admission/explain.ts'],
-  ...['acceptance/link-issuer.ts', 'cluster/bus/later.ts', 'cluster/bus/scheduled-shares.ts'],
+  ...['acceptance/link-issuer.ts', 'policy/admission/tracked-links.ts'],
+  ...['cluster/bus/later.ts', 'cluster/bus/scheduled-shares.ts'],
   'cluster/bus/republished.ts',
 ];
 
