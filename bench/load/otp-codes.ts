@@ -3,11 +3,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
+import { numberOfLetters } from '../../smpp/simulator/nonces.ts';
 import { jsonClient } from './json-client.ts';
 
-/** Of the English text of a start: the code, and the nonce in its brand. "@" is 0x00 in GSM-7. */
-// oxlint-disable-next-line no-control-regex -- an octet of GSM-7
-const textForm = /^([0-9]{4,10}) is your #([0-9a-z]{1,10})[@\u0000]/;
+/** Of the English text of a start: the code, and the nonce in its brand (`lettersMark`). */
+const textForm = /^([0-9]{4,10}) is your #=([a-z]{1,11})-/;
 const beginChars = 40;
 const [zero, nine] = [0x30, 0x39];
 
@@ -22,7 +22,7 @@ export class SeenCodes {
     const first = octets[0] ?? 0;
     if (first < zero || first > nine) return;
     const [, code, nonce] = textForm.exec(octets.toString('latin1', 0, beginChars)) ?? [];
-    if (code !== undefined && nonce !== undefined) this.#seen.push([Number.parseInt(nonce, 36), code]);
+    if (code !== undefined && nonce !== undefined) this.#seen.push([numberOfLetters(nonce), code]);
   }
 
   /** Answers with those from the place in the path on, `/7`. Resolves with its port. */

@@ -1,6 +1,7 @@
 // People who ask for one-time passwords, a process of its own: open loop, each with a number, an address and a device of
 // their own. Most enter the code some seconds later, as their SMS shows it. The brand of the text carries the nonce and the
 // intended send time to the SMSC peer.
+import { lettersMark } from '../../smpp/simulator/nonces.ts';
 import { epochUs, systemClock } from '../../platform/clock.ts';
 import { type Random, seededRandom } from '../../platform/random.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
@@ -103,9 +104,9 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
   return { firstTimed, intendedUs, accepted, ids, refused, ...times, notValid, withoutCode };
 }
 
-/** `#nonce@time#`, as the simulator reads it (smpp/simulator/nonces.ts). */
+/** In letters, because a brand has no long numbers. */
 function mark({ firstNonce }: OtpLoadTask, index: number, intendedUs: Float64Array): string {
-  return `#${(firstNonce + index).toString(36)}@${(intendedUs[index] ?? 0).toString(36)}#`;
+  return lettersMark(firstNonce + index, intendedUs[index] ?? 0);
 }
 
 function recipient(random: Random, { prefixes }: OtpLoadTask, index: number): string {

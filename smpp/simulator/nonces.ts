@@ -1,4 +1,5 @@
-// Counts messages by the nonce in their text, `#<base36>#` or `#<base36>@<intended send time, epoch µs, base36>#`:
+// Counts messages by the nonce in their text, `#<base36>#` or `#<base36>@<intended send time, epoch µs, base36>#`, or both in
+// letters (`lettersMark`):
 // proof at the SMSC peer that no message was lost or sent twice. It reads octets and uses flat arrays, because a bench
 // counts a million nonces. Bounded: further ones are counted as dropped.
 import type { Shift } from '../../model/text/national-languages.ts';
@@ -94,7 +95,23 @@ export class Nonces {
   }
 }
 
-const hash = 0x23;
+const [hash, equals, dash] = [0x23, 0x3d, 0x2d];
+const [lettersMax, base36Max] = [11, 10];
+
+/** `#=<nonce>-<time>#`, both in letters: where a text may have no long numbers, such as the brand of a one-time password. */
+export function lettersMark(nonce: number, intendedUs: number): string {
+  return `#=${lettersOf(nonce)}-${lettersOf(intendedUs)}#`;
+}
+
+function lettersOf(value: number): string {
+  const rest = Math.floor(value / 26);
+  return `${rest > 0 ? lettersOf(rest) : ''}${String.fromCharCode(0x61 + (value % 26))}`;
+}
+
+/** The number that `lettersMark` wrote. */
+export function numberOfLetters(letters: string): number {
+  return [...letters].reduce((value, letter) => value * 26 + letter.charCodeAt(0) - 0x61, 0);
+}
 
 // The default alphabet has digits, letters and # at their ASCII positions; national tables may not.
 function asciiOf(octets: Buffer, dataCoding: number, shift: Shift | undefined): Buffer {
@@ -102,21 +119,23 @@ function asciiOf(octets: Buffer, dataCoding: number, shift: Shift | undefined): 
   return shift === undefined ? octets : Buffer.from(decodeText(octets, 0, shift), 'latin1');
 }
 
-/** Reads `nonce#` or `nonce@time#` at `at`; each at most ten base-36 digits, which a number holds exactly. */
+/** Reads `nonce#`, `nonce@time#` or `=nonce-time#` at `at`; each at most ten base-36 digits or eleven letters, which a number holds exactly. */
 function readMark(octets: Buffer, at: number): { nonce: number; intendedUs: number } | undefined {
   let value = 0;
   let digits = 0;
   let nonce = -1;
-  for (let index = at; index < octets.length; index += 1) {
+  const inLetters = octets[at] === equals;
+  const [base, digitsMax] = inLetters ? [26, lettersMax] : [36, base36Max];
+  for (let index = inLetters ? at + 1 : at; index < octets.length; index += 1) {
     const octet = octets[index]!;
-    const digit = base36(octet);
+    const digit = inLetters ? letter(octet) : base36(octet);
     if (digit >= 0) {
       digits += 1;
-      if (digits > 10) return undefined;
-      value = value * 36 + digit;
+      if (digits > digitsMax) return undefined;
+      value = value * base + digit;
     } else if (digits > 0 && octet === hash) {
       return nonce < 0 ? { nonce: value, intendedUs: 0 } : { nonce, intendedUs: value };
-    } else if (digits > 0 && nonce < 0 && (octet === 0x40 || octet === 0x00)) {
+    } else if (digits > 0 && nonce < 0 && (inLetters ? octet === dash : octet === 0x40 || octet === 0x00)) {
       // The @ is 0x00 in the GSM alphabet.
       nonce = value;
       value = 0;
@@ -125,6 +144,8 @@ function readMark(octets: Buffer, at: number): { nonce: number; intendedUs: numb
   }
   return undefined;
 }
+
+const letter = (octet: number): number => (octet >= 0x61 && octet <= 0x7a ? octet - 0x61 : -1);
 
 function base36(octet: number): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;

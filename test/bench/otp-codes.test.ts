@@ -1,8 +1,11 @@
 // How the OTP bench learns the codes that the product makes: from the texts that SMSC peers took, as phones show them.
+import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { type SmscPeer, startSmscPeer } from '../../bench/harness/smsc-peer.ts';
 import { PhoneCodes } from '../../bench/load/otp-codes.ts';
+import { brandProblem } from '../../model/brand-name.ts';
 import { otpText } from '../../model/otp-text.ts';
+import { Nonces, lettersMark } from '../../smpp/simulator/nonces.ts';
 import { otpTextsShipped } from '../../policy/otp/contract.ts';
 import { bindFields } from '../smpp/bind-fields.ts';
 import { message } from '../smpp/messages.ts';
@@ -19,9 +22,23 @@ afterEach(async () => {
 
 /** The text that the product sends for a start of the bench. */
 const textOf = (nonce: number, code: string) => {
-  const brand = `#${nonce.toString(36)}@${(1_000_000).toString(36)}#`;
+  const brand = lettersMark(nonce, 1_000_000);
   return otpText(otpTextsShipped, { language: 'en', brand, domain: null, appHash: null }, code);
 };
+
+it('the mark of a start is a brand, and the simulator reads it', () => {
+  const nonce = fc.integer({ min: 0, max: 2 ** 31 });
+  const time = fc.integer({ min: 1_500_000_000_000_000, max: 2_500_000_000_000_000 });
+  fc.assert(
+    fc.property(nonce, time, (of, intendedUs) => {
+      const mark = lettersMark(of, intendedUs);
+      expect([brandProblem(mark), mark.length <= 24]).toEqual([null, true]);
+      const nonces = new Nonces();
+      expect(nonces.count(Buffer.from(`482913 is your ${mark} code.`), 0, intendedUs + 5)).toBe(intendedUs);
+      expect(nonces.countOf(of)).toBe(1);
+    }),
+  );
+});
 
 it('the codes of all peers, also over the end of one, and of no campaign', async () => {
   for (const name of ['one', 'two']) peers.push(await startSmscPeer(name, { latencyMs: 'fixed:5' }));
