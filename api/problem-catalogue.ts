@@ -132,7 +132,7 @@ export const problemCatalogue = {
     'A code counts once, for the request that entered it first: treat the user as not confirmed, or start a new one.',
   ),
   otp_locked: client(429, 'Too many failed guesses').fix(
-    'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile. Who knows the person unlocks it: `POST /v1/otp/unlock`.',
+    'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile. If you know that it is that person, unlock the number with `POST /v1/otp/unlock`.',
   ),
   otp_rate_limited: client(429, 'Too many one-time passwords').fix(
     'A limit of sends, verifications or wrong guesses is reached; `limit` says which one. Try again after the seconds in `Retry-After`; a user who asked too often waits, too.',
@@ -203,10 +203,10 @@ export const problemCatalogue = {
   sql_too_slow: operator(503, 'The statement took too long').fix(
     'Read less: filter by account and time, or read the tables of counts instead of the events.',
   ),
-  sql_unavailable: operator(503, 'The event store may not be read now').fix(
+  sql_unavailable: operator(503, 'The event store cannot be read yet').fix(
     'It was restored from a backup, and erasures are carried out again first. Try again after the seconds in `Retry-After`.',
   ),
-  webhooks_unavailable: operator(503, 'Attempts, tests and replays of webhooks cannot be asked for now').fix(
+  webhooks_unavailable: operator(503, 'Webhook attempts, tests and replays do not work now').fix(
     'Events are kept, and sent later; `detail` says what does not answer. Try again after the seconds in `Retry-After`.',
   ),
   recording_behind: operator(503, 'What happened last is not recorded yet').fix(

@@ -223,13 +223,13 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./phone.ts')).phoneCommand,
   },
   report: {
-    help: `a report of an account, or of every account by account: ${reports.map(({ name }) => name).join(', ')}`,
+    help: `a report of one account, or of each account (--group-by account): ${reports.map(({ name }) => name).join(', ')}`,
     takes: {
       '<name>': 'the report',
       '--account <id>': 'whose (acc_…); may be left out with --group-by account',
       '--test': 'of test messages',
       '--from <time>': 'from when on: 2026-01-31, or a time with its offset (default: the midnight six days before)',
-      '--to <time>': 'until when (default: the end of the half hour that is running)',
+      '--to <time>': 'until when (default: the end of the current half hour)',
       '--time-zone <name>': 'of days and hours, such as Asia/Kolkata (default: UTC)',
       ...reportOptions(),
       '--format <format>': 'csv or parquet: a file on standard output',

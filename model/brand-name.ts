@@ -13,8 +13,7 @@ export function brandProblem(brand: string): string | null {
   return hasTelephoneNumber(read) ? telephone : null;
 }
 
-const notSeen =
-  'must be one line of characters that are seen, without those that control lines or the direction of writing';
+const notSeen = 'must be one line of visible characters, without line separators and direction controls';
 const linked =
   'must be a name without a link: handsets show a domain such as example.com, an address, an e-mail address and what has a scheme (tel:…) as one';
 const telephone =

@@ -35,7 +35,7 @@ export function reportParameters(report: Report) {
     from: from.describe(
       'From when on, inclusive: a time with its offset on a whole half hour, or a day in `time_zone`. Default: the midnight at which the day six days before `to` begins.',
     ),
-    to: from.describe('Until when, exclusive, in the same forms. Default: the end of the half hour that is running.'),
+    to: from.describe('Until when, exclusive, in the same forms. Default: the end of the current half hour.'),
     time_zone: textParameter(64)
       .optional()
       .describe(

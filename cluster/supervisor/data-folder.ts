@@ -184,7 +184,7 @@ function checkDataFormat(path: string): void {
     }
     const advice =
       Number(found) > dataFormat
-        ? 'start the later version that made it'
+        ? 'start the newer version that made it'
         : 'set HELIOGRAPH_DATA to a new folder, or delete this one if nothing in it is needed';
     throw new SetupError(
       `The data folder ${path} has format ${found}, and this version reads format ${dataFormat} only: ${advice}`,

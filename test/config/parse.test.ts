@@ -7,13 +7,9 @@ import { readConfiguration } from '../../config/load.ts';
 import { parseConfiguration } from '../../config/parse.ts';
 import { problemsIn } from './problems.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
+import { testland } from '../support/testland.ts';
 
-const good = `country:
-  name: Testland
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "17": alpha }
-carriers:
+const good = `${testland}carriers:
   - name: alpha
     tps: 10
     simulate: true

@@ -10,13 +10,9 @@ import { isLiveChange, liveKeys, reloadVerdict } from '../../config/reload.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../../config/watch.ts';
 import { until } from '../support/until.ts';
 import { within } from '../support/running-clock.ts';
+import { testland } from '../support/testland.ts';
 
-const text = `country:
-  name: Testland
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "17": alpha }
-carriers:
+const text = `${testland}carriers:
   - name: alpha
     tps: 10
     binds:

@@ -6,13 +6,9 @@ import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';
 import { parseConfiguration } from '../../config/parse.ts';
 import { plainWire } from '../support/plain-wire.ts';
 import { problemsIn } from './problems.ts';
+import { testland } from '../support/testland.ts';
 
-const fileWith = (carrierLines: string, bindLines = '') => `country:
-  name: Testland
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "17": alpha }
-carriers:
+const fileWith = (carrierLines: string, bindLines = '') => `${testland}carriers:
   - name: alpha
     tps: 10
 ${carrierLines === '' ? '' : `    ${carrierLines}\n`}    binds:

@@ -6,13 +6,14 @@ import type { Principal } from '../../acceptance/principal.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { type AccountId, type OtpId, newMessageId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
-import { type Otp, type OtpNumber, otpAttemptsMax } from '../../model/otp.ts';
+import { type OtpNumber, otpAttemptsMax } from '../../model/otp.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { otpBinding } from '../../model/records/otp-record.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { otpLimitsDefault } from '../../policy/otp/contract.ts';
 import { startOtp } from '../../policy/otp/rules.ts';
+import { pendingOtp } from './pending-otp.ts';
 import { until } from './until.ts';
 
 export const [rightCode, wrongCode] = ['493817', '000000'];
@@ -38,24 +39,13 @@ export async function guessingNode(url: string, name: string, cipher: BodyCipher
       const place = otps.placeOf(owner, to);
       const id = otpIdOf(messageId, place);
       const secret = JSON.stringify({ code: rightCode, text: rightCode });
-      const otp: Otp = {
+      const otp = pendingOtp({
         id,
-        purpose: 'default',
-        status: 'pending',
-        reason: null,
         sealed: cipher.seal(Buffer.from(secret), otpBinding(id, accountId, to)).toString('base64'),
-        attempts: 0,
-        guesses: [],
         createdAtMs: nowMs,
         expiresAtMs: nowMs + 600_000,
-        endedAtMs: null,
-        sender: 'HELIO',
-        clientReference: null,
-        language: 'en',
-        ownCode: false,
         sends: [{ messageId, atMs: nowMs }],
-        verifiedBy: null,
-      };
+      });
       await until('it is stored', async () => {
         const started = await otps.change(owner, place, (held) => startOtp(held, otp, to, otpLimitsDefault, nowMs));
         return started.ok && started.answer.kind !== 'refused';

@@ -4,6 +4,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { type AccountId, type MessageId, type OtpId, newMessageId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
 import type { Otp, OtpNumber } from '../../model/otp.ts';
+import { pendingOtp } from './pending-otp.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { otpLimitsDefault as rules } from '../../policy/otp/contract.ts';
@@ -44,25 +45,7 @@ export function openOtpNumbers(bus: Bus, accountId: AccountId, livemode = true) 
       const nowMs = of.createdAtMs ?? systemClock.nowMs();
       const messageId = newMessageId(nowMs);
       const id = otpIdOf(messageId, store.placeOf(owner, to));
-      const otp: Otp = {
-        id,
-        purpose: 'default',
-        status: 'pending',
-        reason: null,
-        sealed: 'c2VhbGVkIGNvZGU=',
-        attempts: 0,
-        guesses: [],
-        createdAtMs: nowMs,
-        expiresAtMs: nowMs + 300_000,
-        endedAtMs: null,
-        sender: 'HELIO',
-        clientReference: null,
-        language: 'en',
-        ownCode: false,
-        sends: [{ messageId, atMs: nowMs }],
-        verifiedBy: null,
-        ...of,
-      };
+      const otp = pendingOtp({ id, createdAtMs: nowMs, sends: [{ messageId, atMs: nowMs }], ...of });
       await change(id, (held) => startOtp(held, otp, to, rules, nowMs));
       return otp;
     },

@@ -46,7 +46,7 @@ const who = {
     .describe('The address of your user, from which limits are counted. Not ours to see: you pass it on.'),
   device_id: sized(1, deviceIdCharsMax, `must be a text of 1 to ${deviceIdCharsMax} characters`)
     .refine(isOneLine, { error: notOneLine, abort: true })
-    .refine((value) => !isBlank(value), { error: 'must have a character that is seen' })
+    .refine((value) => !isBlank(value), { error: 'must have a visible character' })
     .optional()
     .describe('The device or session of your user, in your words: limits are counted over it too.'),
 };

@@ -6,6 +6,7 @@ import { parseConfiguration } from '../../../config/parse.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { storeMbNeeded, streamMbDefault } from '../../../platform/limits-streams.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
+import { testland } from '../../support/testland.ts';
 
 let test_: TestBus;
 beforeAll(async () => {
@@ -44,12 +45,7 @@ test('a stream made with one size has another after the next start, and keeps it
   expect((await test_.bus.manager.streams.info('EVENTS')).state.messages).toBe(1);
 });
 
-const file = (limits: string) => `country:
-  name: Testland
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "17": alpha }
-carriers:
+const file = (limits: string) => `${testland}carriers:
   - name: alpha
     tps: 10
     simulate: true

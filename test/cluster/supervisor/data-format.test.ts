@@ -35,7 +35,7 @@ test.each(['nats', 'postgres', 'clickhouse'])(
 
 test.each([
   [dataFormat - 1, earlier],
-  [dataFormat + 1, 'start the later version that made it'],
+  [dataFormat + 1, 'start the newer version that made it'],
 ])('a folder of format %i is refused, an empty one too', async (found, advice) => {
   writeFileSync(formatFile(dataDir), `${found}\n`);
   await expect(openDataFolder(dataDir)).rejects.toThrow(refusal(String(found), advice));

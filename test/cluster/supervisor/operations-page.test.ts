@@ -13,18 +13,14 @@ import type { ChildSpec } from '../../../cluster/supervisor/supervised-child.ts'
 import { parseText } from '../../../config/load.ts';
 import { loadSettings, rolesBuilt } from '../../../config/settings.ts';
 import { limits } from '../../../platform/limits.ts';
+import { testland } from '../../support/testland.ts';
 
 const page = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'heliograph-plan-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function planned(responseTimerS: number): Promise<readonly ChildSpec[]> {
-  const text = `country:
-  name: Testland
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "17": alpha }
-carriers:
+  const text = `${testland}carriers:
   - name: alpha
     tps: 10
     simulate: true

@@ -4,30 +4,19 @@ import type { MessageId, OtpId } from '../../../model/ids.ts';
 import type { Otp, OtpNumber } from '../../../model/otp.ts';
 import { otpLimitsDefault as rules } from '../../../policy/otp/contract.ts';
 import { startOtp } from '../../../policy/otp/rules.ts';
+import { pendingOtp } from '../../support/pending-otp.ts';
 
 export const to = '+8801712345678';
 export const fresh: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [], forgottenToMs: 0 };
 export const beginMs = 1_750_000_000_000;
 /** One that waits, for five minutes. */
-export const otpOf = (name: string, nowMs: number, of: Partial<Otp> = {}): Otp => ({
-  id: `otp_${name}` as OtpId,
-  purpose: 'default',
-  status: 'pending',
-  reason: null,
-  sealed: 'c2VhbGVk',
-  attempts: 0,
-  guesses: [],
-  createdAtMs: nowMs,
-  expiresAtMs: nowMs + 300_000,
-  endedAtMs: null,
-  sender: 'HELIO',
-  clientReference: null,
-  language: 'en',
-  ownCode: false,
-  sends: [{ messageId: `sms_${name}` as MessageId, atMs: nowMs }],
-  verifiedBy: null,
-  ...of,
-});
+export const otpOf = (name: string, nowMs: number, of: Partial<Otp> = {}): Otp =>
+  pendingOtp({
+    id: `otp_${name}` as OtpId,
+    createdAtMs: nowMs,
+    sends: [{ messageId: `sms_${name}` as MessageId, atMs: nowMs }],
+    ...of,
+  });
 
 /** The record after its start. */
 export const started = (otp: Otp, held = fresh, nowMs = beginMs): OtpNumber => {

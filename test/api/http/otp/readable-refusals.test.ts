@@ -228,9 +228,9 @@ describe('errors of the text', () => {
   test.each([
     ['185.1.2.3/x', 'without a link'],
     ['+8801712345678', 'without a telephone number'],
-    ['Acme\u202eknaB', 'that are seen'],
-    ['Acme\u0085Bank', 'that are seen'],
-    ['\u200b', 'that are seen'],
+    ['Acme\u202eknaB', 'visible characters'],
+    ['Acme\u0085Bank', 'visible characters'],
+    ['\u200b', 'visible characters'],
     [' ', 'a letter or a digit'],
     ['', 'of 1 to 24 characters'],
     ['x'.repeat(25), 'of 1 to 24 characters'],
@@ -249,8 +249,8 @@ describe('errors of the text', () => {
   test.each([
     ['device_id', 'a\nb', 'without control characters'],
     ['device_id', '\ud800', 'well-formed'],
-    ['device_id', '  ', 'that is seen'],
-    ['device_id', '\u200b', 'that is seen'],
+    ['device_id', '  ', 'a visible character'],
+    ['device_id', '\u200b', 'a visible character'],
     ['client_reference', 'a\nb', 'without control characters'],
     ['client_reference', '\ud800', 'well-formed'],
   ])('%s is one line of text, not %j', async (field, value, detail) => {
