@@ -10,15 +10,15 @@ import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { type Cancellations, cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type ReadLater, readLater } from '../../cluster/bus/later.ts';
-import { Publisher, streamOf } from '../../cluster/bus/publisher.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
 import { streamNames, waitConsumer } from '../../cluster/bus/streams.ts';
 import { hourOf, type WaitKind } from '../../cluster/bus/subjects.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { RingQueue } from '../../platform/ring-queue.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { DueReleases } from './due-releases.ts';
 import { DueSeconds } from './due-seconds.ts';
 import type { ReleaseRules } from './release-rules.ts';
 
@@ -35,12 +35,9 @@ const restFactor = 8;
 const sweepEveryMs = 30_000;
 const overdueLookMs = 100;
 const secondsOpenMax = 64;
-const drainEveryMs = 5;
 const closeAgainMs = 200;
 /** Cancels of an hour are kept this many hours longer: more than any two clocks differ. */
 const hoursKept = 2;
-
-type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: OpenSecond };
 
 /** What scheduled messages need besides; without it they are released as they were published. */
 export type ScheduledParts = {
@@ -73,8 +70,7 @@ export class LaterReleaser {
   readonly #endPublisher: Publisher;
   /** The cancels of a second, read when its first scheduled message is taken. */
   readonly #canceled = new Map<number, Promise<ReadonlySet<string>>>();
-  /** What is due and waits for capacity in its target stream, by that stream, in order. */
-  readonly #due = new Map<string, RingQueue<Due>>();
+  readonly #due: DueReleases<OpenSecond>;
   #hourForgotten = 0;
   #restUntilMs = 0;
   /** Hours that may hold overdue records: at the start all of the past, then what a sweep adds. */
@@ -95,6 +91,13 @@ export class LaterReleaser {
     this.#bus = bus;
     this.#publisher = publisher;
     this.#clock = clock;
+    this.#due = new DueReleases<OpenSecond>({
+      // All that the open seconds may hold.
+      max: secondsOpenMax * limits.bus.laterHeldMax,
+      hasCapacity: (subject) => publisher.hasCapacity(subject),
+      publish: ({ later, record, open }) => this.#publish(later, record, open),
+      clock,
+    });
   }
 
   /** Begins with everything that became due while no releaser ran. */
@@ -103,7 +106,6 @@ export class LaterReleaser {
     // What became due an hour ago matters more than what became due a week ago.
     for (let back = 0; back <= limits.bus.laterDaysMax * 24; back += 1) this.#overdueHours.add(hour - back);
     this.#timers.push(this.#clock.every(lookEveryMs, () => void this.#look()));
-    this.#timers.push(this.#clock.every(drainEveryMs, () => this.#drain()));
     this.#timers.push(this.#clock.every(sweepEveryMs, () => this.#sweep()));
     // With the bus down at the start the periodic checks continue.
     await this.#look();
@@ -112,6 +114,7 @@ export class LaterReleaser {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#timers) cancel();
+    this.#due.close();
     await Promise.all([...this.#open.values()].map(async (each) => each.consumption?.stop()));
     this.#open.clear();
     this.#endPublisher.close();
@@ -260,30 +263,10 @@ export class LaterReleaser {
   #release(later: ReadLater, record: JsMsg, open: OpenSecond): void {
     // A whole second can be due at once: the rest queues here.
     if (this.#publisher.hasCapacity(later.subject)) return this.#publish(later, record, open);
-    if (this.#dueIn(streamOf(later.subject)).push({ later, record, open })) return;
+    if (this.#due.add({ later, record, open })) return;
     // More than all open seconds may hold: it is redelivered.
     open.held -= 1;
     record.nak(limits.bus.nakDelayMsMax);
-  }
-
-  /** Called when a release is acknowledged, and periodically, because others publish too. */
-  #drain(): void {
-    // What is left when it stops was not acked: the next releaser gets it.
-    for (const due of this.#due.values()) {
-      for (let next = due.peek(); next !== undefined; next = due.peek()) {
-        if (this.#stopped || !this.#publisher.hasCapacity(next.later.subject)) break;
-        due.shift();
-        this.#publish(next.later, next.record, next.open);
-      }
-    }
-  }
-
-  #dueIn(stream: string): RingQueue<Due> {
-    const known = this.#due.get(stream);
-    if (known !== undefined) return known;
-    const due = new RingQueue<Due>(secondsOpenMax * limits.bus.laterHeldMax);
-    this.#due.set(stream, due);
-    return due;
   }
 
   #publish(later: ReadLater, record: JsMsg, open: OpenSecond): void {
@@ -303,7 +286,7 @@ export class LaterReleaser {
           log.warn({ failure: result.failure, subject: later.subject }, 'a release waits');
           record.nak(limits.bus.nakDelayMsMax);
         }
-        this.#drain();
+        this.#due.drain();
       },
       this.#mayBeForgotten(later, record) ? asRepublished : undefined,
     );

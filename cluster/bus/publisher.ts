@@ -89,7 +89,8 @@ export class Publisher {
   /** Tokens of the records in the next write. */
   #gathered: number[] = [];
   #cancelGather: Cancel | null = null;
-  readonly #stopSweep: Cancel;
+  /** Null while nothing is in flight: most publishers of most processes rest most of the time. */
+  #stopSweep: Cancel | null = null;
   readonly #stopReconnects: Cancel;
   readonly #unsubscribe: () => void;
   #closed = false;
@@ -108,7 +109,6 @@ export class Publisher {
       callback: (_error, msg) => this.#onAnswer(msg),
     });
     this.#unsubscribe = () => subscription.unsubscribe();
-    this.#stopSweep = this.#clock.every(sweepEveryMs, () => this.#sweep());
     this.#stopReconnects = bus.onReconnect(() => this.#sendAllAgain());
   }
 
@@ -159,6 +159,7 @@ export class Publisher {
     };
     flight.count += 1;
     const token = this.#pending.add(pending);
+    this.#stopSweep ??= this.#clock.every(sweepEveryMs, () => this.#sweep());
     if (this.#gatherMs === 0) return this.#write(token, pending);
     this.#gathered.push(token);
     if (this.#gathered.length >= gatheredMax) return this.flush();
@@ -200,7 +201,7 @@ export class Publisher {
   /** Ends every publish in flight with `closed`. Wait for idle() first if they matter. */
   close(): void {
     this.#closed = true;
-    this.#stopSweep();
+    this.#rest();
     this.#stopReconnects();
     this.#cancelGather?.();
     if (!this.#connection.isClosed()) this.#unsubscribe();
@@ -277,6 +278,12 @@ export class Publisher {
       if (pending.giveUpAtMs <= now) this.#finish(token, { ok: false, failure: 'unavailable' });
       else if (pending.retryAtMs <= now) this.#sendAgain(token, pending, now);
     }
+    if (this.#pending.size === 0) this.#rest();
+  }
+
+  #rest(): void {
+    this.#stopSweep?.();
+    this.#stopSweep = null;
   }
 
   #sendAllAgain(): void {

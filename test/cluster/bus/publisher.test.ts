@@ -143,6 +143,19 @@ test('gathered records wait for each other and are sent in their order, at once 
   expect(await stored()).toEqual(Array.from({ length: 72 }, (_, at) => at));
 });
 
+test('it looks for what is not answered only while something is in flight', async () => {
+  const clock = new ManualClock();
+  const publishes = publisher({ clock, timeoutMs: 1_000 });
+  expect(clock.timers).toBe(0);
+  for (const id of ['first', 'second']) {
+    const done = publishes.publishOne('ev.rests.0', payload, `rests-${id}`);
+    expect(clock.timers).toBe(1);
+    expect(await done).toMatchObject({ ok: true });
+    clock.advance(50);
+    expect(clock.timers).toBe(0);
+  }
+});
+
 test('what a process that stood still had gathered is given up, and not sent after its deadline', async () => {
   const clock = new ManualClock();
   const publishes = publisher({ gatherMs: 1, deadlineMs: 6_000, clock });
