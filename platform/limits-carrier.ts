@@ -29,7 +29,7 @@ export const carrierLimits = {
     /**
      * The share of its contract that promotional messages use falls to shrinkTo of itself, at most every shrinkEveryMs, while
      * more than slowShareMax of the last intents of OTP, and more than slowMin, take marginMs longer than twice the usual
-     * time; it grows back by growthPerS. At 100 OTP a second the counts hold 144. When at least otpMin of these come beside
+     * time; it grows back along a cubic curve. At 100 OTP a second the counts hold 144. When at least otpMin of these come beside
      * promotional messages after pauseMs without the one or the other, the share is beginsAt, and doubles within doublesWithinMs
      * until OTP are late: with all of it hundreds of OTP would be late before it has fallen.
      */
@@ -37,7 +37,8 @@ export const carrierLimits = {
       shareMin: 0.25,
       shrinkTo: 0.8,
       shrinkEveryMs: 500,
-      growthPerS: 0.03,
+      /** Where it fell from is the peak, of falls within oneMomentMs the first. Back there after cbrt((peak − share) / perCubicS) seconds: 10 s from 0.8 to 1. */
+      growth: { perCubicS: 0.000_2, oneMomentMs: 3_000 },
       marginMs: 8,
       halfLifeMs: 1_000,
       slowShareMax: 0.01,

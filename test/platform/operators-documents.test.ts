@@ -23,7 +23,8 @@ test('docs/metrics.md is the catalogue', async () => {
 Every metric of Heliograph, as \`GET /metrics\` on the admin port gives it. Made from \`platform/telemetry.ts\`. The unit is
 the end of the name: \`_seconds\`, \`_bytes\`, \`_total\` (a count that only grows), \`_per_s\`, \`_share\` (0 to 1); without one
 it is a number of things. Of a histogram there are \`_bucket\`, \`_sum\` and \`_count\`. What to watch and when to be called:
-[operations](operations.md). Node's own metrics (\`process_…\`, \`nodejs_…\`) come with the label \`role\`.
+[operations](operations.md). Node's own metrics (\`process_…\`, \`nodejs_…\`) come with the label \`role\`;
+those of the event loop's lag contain the 0.1 s between two looks at it.
 
 One machine's threads and processes are put together already. Over several machines: \`sum\`: each has a part · \`max\`,
 \`min\`: the one that counts for all · \`any\`: the same on every machine, take one (\`max\` does). The labels say which

@@ -1,19 +1,27 @@
 // Which share of a carrier's contract promotional messages use beside OTP. It follows the times that the intents of OTP
-// take in this thread, as congestion control does: too many slow ones and the share falls, none and it grows back. An
-// intent passes the bus and this thread twice, so it is slow when a full machine makes OTP wait. Decision 177.
+// take in this thread, as congestion control does: too many slow ones and the share falls, none and it grows back, along
+// the curve of CUBIC (RFC 9438, section 4.2): soon to just below the share at which OTP were late, then hardly, and only
+// after some seconds beyond it. An intent passes the bus and this thread twice, so it is slow when a full machine makes OTP
+// wait. Decision 177.
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RecentSlowness, SlowTimes } from '../../../platform/slow-times.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 
-const { shareMin, shrinkTo, shrinkEveryMs, growthPerS, marginMs, otpMin, beginsAt, doublesWithinMs, pauseMs } =
+const { shareMin, shrinkTo, shrinkEveryMs, growth, marginMs, otpMin, beginsAt, doublesWithinMs, pauseMs } =
   limits.carrier.campaignShare;
+const { perCubicS, oneMomentMs } = growth;
 
 export class CampaignShare {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #times = new SlowTimes(marginMs);
   readonly #slowness: RecentSlowness;
   #share = 1;
+  /** At which OTP were late. */
+  #peak = 1;
+  /** The share that is left of it, and since when it grows. */
+  #low = 1;
+  #growsSinceMs = Number.NEGATIVE_INFINITY;
   /** No OTP was late since OTP and promotional messages came together: the share doubles instead of growing slowly. */
   #isBeginning = false;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
@@ -34,8 +42,11 @@ export class CampaignShare {
     if (nowMs - this.#promotionalAtMs > pauseMs || !isSlow || !this.#slowness.isTooMuch) return;
     if (nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
     this.#isBeginning = false;
-    this.#become(Math.max(shareMin, this.#share * shrinkTo));
-    this.#shrunkAtMs = nowMs;
+    // What makes OTP late for a moment shrinks it several times: that it was late at the lower shares says nothing of them.
+    if (nowMs - this.#shrunkAtMs > oneMomentMs) this.#peak = this.#share;
+    this.#low = Math.max(shareMin, this.#share * shrinkTo);
+    this.#become(this.#low);
+    this.#shrunkAtMs = this.#growsSinceMs = nowMs;
   }
 
   /** The share of a promotional message that is chosen now: shareMin to 1. */
@@ -43,14 +54,19 @@ export class CampaignShare {
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = nowMs - this.#promotionalAtMs;
     this.#promotionalAtMs = nowMs;
-    if (this.#share < 1 && !this.#slowness.isTooMuch) {
-      const grown = this.#isBeginning
-        ? this.#share * 2 ** (sinceMs / doublesWithinMs)
-        : this.#share + (sinceMs / 1_000) * growthPerS;
+    if (this.#slowness.isTooMuch) this.#growsSinceMs = nowMs;
+    else if (this.#share < 1) {
+      const grown = this.#isBeginning ? this.#share * 2 ** (sinceMs / doublesWithinMs) : this.#grownTo(nowMs);
       this.#become(Math.min(1, grown));
     }
     this.#lookTogether(nowMs);
     return this.#share;
+  }
+
+  /** RFC 9438, figure 1, with shares in place of windows. */
+  #grownTo(nowMs: number): number {
+    const toPeakS = Math.cbrt((this.#peak - this.#low) / perCubicS);
+    return this.#peak + perCubicS * ((nowMs - this.#growsSinceMs) / 1_000 - toPeakS) ** 3;
   }
 
   #lookTogether(nowMs: number): void {

@@ -9,7 +9,7 @@ const {
   shareMin,
   shrinkTo,
   shrinkEveryMs,
-  growthPerS,
+  growth,
   marginMs,
   halfLifeMs,
   slowMin,
@@ -54,7 +54,7 @@ describe('promotional messages', () => {
 
   test('do not yield to a single late OTP, and yield to the second', () => {
     const { share, otp } = setUpTogether();
-    otp(20, usualMs);
+    otp(100, usualMs);
     otp(1, lateMs);
     expect(share.ofNext()).toBe(1);
     otp(1, lateMs);
@@ -88,23 +88,71 @@ describe('promotional messages', () => {
     expect(share.ofNext()).toBe(shareMin);
   });
 
-  test('have the whole contract again when the late ones are past, by growthPerS', () => {
+  test('come back soon to just below the share at which OTP were late, stay there for seconds, and then try more', () => {
     const { clock, share, otp } = setUpTogether();
     otp(20, usualMs);
     otp(3, lateMs);
     // Three are too many until they have faded to slowMin.
-    const fadedMs = halfLifeMs * Math.log2(3 / slowMin);
-    clock.advance(fadedMs - 10);
+    clock.advance(halfLifeMs * Math.log2(3 / slowMin) - 10);
     expect(share.ofNext()).toBe(shrinkTo);
-    clock.advance(1_010);
-    expect(share.ofNext()).toBeCloseTo(shrinkTo + growthPerS, 2);
-    for (let second = 0; second < (1 - shrinkTo) / growthPerS; second += 1) {
-      clock.advance(1_000);
-      share.ofNext();
-    }
+    clock.advance(10);
+    const toPeakS = Math.cbrt((1 - shrinkTo) / growth.perCubicS);
+    const after = afterSeconds(clock, share);
+    // Seven eighths of the way in half of the time.
+    expect(after(toPeakS / 2)).toBeCloseTo(1 - (1 - shrinkTo) / 8, 2);
+    expect(after(toPeakS / 4)).toBeCloseTo(1 - (1 - shrinkTo) / 64, 2);
+    expect(after(toPeakS / 4)).toBeCloseTo(1, 2);
+    after(1);
     expect(share.ofNext()).toBe(1);
   });
+
+  test('that made OTP late at a lower share, too, come back to that one, and beyond it more and more quickly', () => {
+    const { clock, share, otp } = setUpTogether();
+    otp(20, usualMs);
+    otp(2, lateMs);
+    clock.advance(growth.oneMomentMs + 1);
+    // Shrinks from what it has grown to meanwhile.
+    const peak = share.ofNext();
+    expect(peak).toBeLessThan(1);
+    otp(20, usualMs);
+    otp(2, lateMs);
+    const low = peak * shrinkTo;
+    expect(share.ofNext()).toBeCloseTo(low, 10);
+    const toPeakS = Math.cbrt((peak - low) / growth.perCubicS);
+    clock.advance(halfLifeMs);
+    share.ofNext();
+    const after = afterSeconds(clock, share);
+    const atPeak = after(toPeakS);
+    expect(atPeak).toBeGreaterThan(peak - 0.01);
+    expect(atPeak).toBeLessThan(peak + 0.01);
+    const [soon, later] = [after(2) - atPeak, after(2) - atPeak];
+    expect(soon).toBeGreaterThan(0);
+    expect(later).toBeGreaterThan(4 * soon);
+  });
+
+  test('that fell several times in a moment come back to the share before the first fall', () => {
+    const { clock, share, otp } = setUpTogether();
+    otp(100, usualMs);
+    for (let fall = 0; fall < 4; fall += 1) {
+      otp(5, lateMs);
+      clock.advance(shrinkEveryMs);
+    }
+    const low = share.ofNext();
+    expect(low).toBeCloseTo(shrinkTo ** 4, 10);
+    clock.advance(4 * halfLifeMs);
+    share.ofNext();
+    expect(afterSeconds(clock, share)(Math.cbrt((1 - low) / growth.perCubicS) + 1)).toBe(1);
+  });
 });
+
+/** The share after so many seconds more, in which promotional messages are chosen all the time and no OTP comes. */
+const afterSeconds = (clock: ManualClock, share: CampaignShare) => (seconds: number) => {
+  for (let step = 0; step < 100; step += 1) {
+    clock.advance(seconds * 10);
+    share.ofNext();
+  }
+  return share.ofNext();
+};
 
 describe('a campaign and OTP that come together', () => {
   const otpOfSecond = ({ clock, otp }: ReturnType<typeof setUp>) => {
@@ -131,17 +179,17 @@ describe('a campaign and OTP that come together', () => {
     }
   });
 
-  test('until OTP are late: then it grows by growthPerS', () => {
+  test('until OTP are late: then it grows as after any fall', () => {
     const { clock, share, otp } = setUp();
     otp(otpMin, usualMs);
     clock.advance(doublesWithinMs);
-    expect(share.ofNext()).toBe(2 * beginsAt);
+    const peak = 2 * beginsAt;
+    expect(share.ofNext()).toBe(peak);
     otp(2, lateMs);
-    const shrunk = 2 * beginsAt * shrinkTo;
+    const toPeakS = Math.cbrt((peak * (1 - shrinkTo)) / growth.perCubicS);
     clock.advance(halfLifeMs);
-    share.ofNext();
-    clock.advance(1_000);
-    expect(share.ofNext()).toBeCloseTo(shrunk + 2 * growthPerS, 5);
+    expect(share.ofNext()).toBeCloseTo(peak * shrinkTo, 1);
+    expect(afterSeconds(clock, share)(toPeakS)).toBeCloseTo(peak, 2);
   });
 
   test('go on as they were after a pause of pauseMs, and begin again after a longer one', () => {
