@@ -37,7 +37,10 @@ export const carrierLimits = {
       shareMin: 0.25,
       shrinkTo: 0.8,
       shrinkEveryMs: 500,
-      /** Where it fell from is the peak, of falls within oneMomentMs the first. Back there after cbrt((peak − share) / perCubicS) seconds: 10 s from 0.8 to 1. */
+      /**
+       * The share before a fall is the peak; of all falls within oneMomentMs, the share before the first. It is back there after
+       * cbrt((peak − share) / perCubicS) seconds: 10 s from 0.8 to 1.
+       */
       growth: { perCubicS: 0.000_2, oneMomentMs: 3_000 },
       marginMs: 8,
       halfLifeMs: 1_000,

@@ -17,8 +17,9 @@ export class CampaignShare {
   readonly #times = new SlowTimes(marginMs);
   readonly #slowness: RecentSlowness;
   #share = 1;
-  /** At which OTP were late. */
+  /** The share at which OTP were late, and since when they are. */
   #peak = 1;
+  #peakAtMs = Number.NEGATIVE_INFINITY;
   /** The share that is left of it, and since when it grows. */
   #low = 1;
   #growsSinceMs = Number.NEGATIVE_INFINITY;
@@ -42,8 +43,11 @@ export class CampaignShare {
     if (nowMs - this.#promotionalAtMs > pauseMs || !isSlow || !this.#slowness.isTooMuch) return;
     if (nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
     this.#isBeginning = false;
-    // What makes OTP late for a moment shrinks it several times: that it was late at the lower shares says nothing of them.
-    if (nowMs - this.#shrunkAtMs > oneMomentMs) this.#peak = this.#share;
+    // A short disturbance shrinks it several times: that OTP were late at the lower shares, too, says nothing of these.
+    if (nowMs - this.#peakAtMs > oneMomentMs) {
+      this.#peak = this.#share;
+      this.#peakAtMs = nowMs;
+    }
     this.#low = Math.max(shareMin, this.#share * shrinkTo);
     this.#become(this.#low);
     this.#shrunkAtMs = this.#growsSinceMs = nowMs;

@@ -143,6 +143,28 @@ describe('promotional messages', () => {
     share.ofNext();
     expect(afterSeconds(clock, share)(Math.cbrt((1 - low) / growth.perCubicS) + 1)).toBe(1);
   });
+
+  test.each([0.9, 0.7, 0.5, 0.35])(
+    'use what a machine can do that makes OTP late above %d, and rarely try more',
+    (canDo) => {
+      const { clock, share, otp } = setUpTogether();
+      const lateSeconds = new Set<number>();
+      const used: number[] = [];
+      const [settledS, endS] = [20, 300];
+      for (let tenth = 0; tenth < 10 * endS; tenth += 1) {
+        const now = share.ofNext();
+        const late = now > canDo ? 1 : 0;
+        otp(10 - late, usualMs);
+        otp(late, lateMs);
+        clock.advance(100);
+        if (tenth < 10 * settledS) continue;
+        used.push(now);
+        if (late > 0) lateSeconds.add(Math.floor(tenth / 10));
+      }
+      expect(lateSeconds.size).toBeLessThan((endS - settledS) / 6);
+      expect(used.reduce((sum, each) => sum + each, 0) / used.length).toBeGreaterThan(0.92 * canDo);
+    },
+  );
 });
 
 /** The share after so many seconds more, in which promotional messages are chosen all the time and no OTP comes. */
