@@ -71,6 +71,7 @@ const streamAccess: Readonly<Record<Names<typeof streamNames>, Access>> = {
     write: ['ingress', 'actors', 'analytics'],
     read: ['analytics', 'delivery', 'control'],
     remove: ['analytics'],
+    erase: ['control'],
   },
   WEBHOOK_LOG: { write: ['delivery'], read: ['delivery'], remove: ['delivery'], erase: ['control'], fill: ['control'] },
   WEBHOOK_ATTEMPTS: { write: ['delivery'], read: ['control'], erase: ['control'] },

@@ -33,7 +33,7 @@ export type Erased = { readonly lookedAt: Counts; readonly removed: Counts; read
 
 const { scheduled, holds, later } = streamNames.waiting;
 /** A stream comes before those into which its readers copy what it has. */
-const walked = [
+export const walked = [
   ...[scheduled, holds, later, streamOfBucket('otp'), streamNames.facts],
   ...[streamNames.webhookLog, streamNames.webhookAttempts, streamNames.dead],
 ];

@@ -21,6 +21,7 @@ import {
   natsRoles,
   permissionsOf,
 } from '../../../cluster/embedded/nats-permissions.ts';
+import { walked } from '../../../control/erasure/erase-streams.ts';
 import { until } from '../../support/until.ts';
 import { runCli } from '../../support/cli.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
@@ -82,7 +83,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   CANCELS: { ingress: 'wr', actors: 'wrx', control: 'wr' },
   LINKS: { ingress: 'wr', control: 'wr' },
   CLICKS: { ingress: 'w', analytics: 'rx' },
-  FACTS: { ingress: 'w', actors: 'w', analytics: 'wrx', control: 'r', delivery: 'r' },
+  FACTS: { ingress: 'w', actors: 'w', analytics: 'wrx', control: 're', delivery: 'r' },
   INBOUND: { actors: 'wrx', control: 'r' },
   EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'wr', delivery: 'r' },
   WEBHOOK_LOG: { delivery: 'wrx', control: 'e' },
@@ -175,6 +176,11 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
   expect(Object.fromEntries(found)).toEqual(
     Object.fromEntries(Object.entries(expected).map(([name, by]) => [name, by[role] ?? ''])),
   );
+});
+
+test('who erases a number may do so in every stream that it walks', () => {
+  const may = walked.filter((stream) => expected[stream]?.control?.includes('e') === true);
+  expect(may).toEqual(walked);
 });
 
 /** Who publishes and who subscribes to what no stream stores. */
