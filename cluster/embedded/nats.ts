@@ -1,6 +1,7 @@
 // The embedded nats-server: its configuration file, its start and the check that JetStream answers. On loopback and
 // with its own users: otherwise any user of this machine could read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createHmac } from 'node:crypto';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -37,6 +38,7 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
     name: 'nats-server',
     command: natsServerBinary(),
     args: ['--config', configFile],
+    env: { GOMAXPROCS: String(threadsOf(availableParallelism())) },
     logFile,
     pidFile: join(options.dataDir, 'run', 'nats-server.pid'),
     stopSignal: 'TERM',
@@ -52,6 +54,12 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
   };
   return watchedNats({ url, ...running, ready }, ask, options.watch);
 }
+
+/**
+ * How many threads of nats-server run at once: half as many as the machine has processors, which the processes that it serves
+ * need, too. With as many as processors, most of its records wake a thread that sleeps again at once (decision 272).
+ */
+export const threadsOf = (processors: number): number => Math.max(1, Math.floor(processors / 2));
 
 /** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */
 export function natsReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {

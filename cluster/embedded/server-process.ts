@@ -21,6 +21,8 @@ type ServerProcessOptions = {
   pidFile: string;
   /** The signal for an orderly stop: nats-server TERM, postgres INT ("fast"). */
   stopSignal: 'TERM' | 'INT';
+  /** Added to the harmless part of our environment. */
+  env?: Readonly<Record<string, string>>;
   user?: { uid: number; gid: number };
   graceMs?: number;
 };
@@ -46,7 +48,7 @@ export function startServerProcess(options: ServerProcessOptions): ServerProcess
     // Its own process group: Ctrl-C must not reach the server before the roles have drained.
     detached: true,
     cwd: '/',
-    env: harmlessEnvironment(process.env),
+    env: { ...harmlessEnvironment(process.env), ...options.env },
     ...options.user,
   });
   closeSync(logFd);

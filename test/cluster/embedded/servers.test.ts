@@ -3,11 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
+import { threadsOf } from '../../../cluster/embedded/nats.ts';
 import { freePort, rememberedPorts } from '../../../cluster/embedded/ports.ts';
 import { loadSecrets } from '../../../cluster/embedded/secrets.ts';
 import { startServerProcess } from '../../../cluster/embedded/server-process.ts';
@@ -44,6 +45,15 @@ describe('nats-server', () => {
     await after.close();
     await nats.stop();
     expect(await processesOf(nats.dataDir)).toEqual([]);
+  });
+
+  it('leaves half of the processors to those it serves', async () => {
+    expect([1, 2, 3, 4, 5, 16].map(threadsOf)).toEqual([1, 1, 1, 2, 2, 8]);
+    const nats = await startNats();
+    const pid = readFileSync(join(nats.dataDir, 'run', 'nats-server.pid'), 'utf8').trim();
+    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    expect(environment).toContain(`GOMAXPROCS=${threadsOf(availableParallelism())}`);
+    await nats.stop();
   });
 
   it('accepts no connection without the password', async () => {
