@@ -9,9 +9,13 @@ import { withDeadline } from '../../platform/deadline.ts';
 
 /**
  * Flags of Node for SMSC peers and load generators: a pause of theirs for garbage collection would count as time that the
- * product takes. The roles ingress and actors have these flags too (decision 242).
+ * product takes (decision 242).
  */
-export const shortPauses = [...process.execArgv, '--max-semi-space-size=4', '--v8-pool-size=1'];
+export const shortPauses = [
+  ...process.execArgv,
+  ...['--max-semi-space-size=4', '--initial-old-space-size=512', '--heap-growing-percent=900'],
+  ...['--no-memory-reducer', '--v8-pool-size=1'],
+];
 
 /** `file`: beside this one; it calls `serveTask`. */
 export function runChild<Task extends object, Result>(file: string, task: Task, limitMs: number): Promise<Result> {

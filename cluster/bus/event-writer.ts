@@ -48,7 +48,8 @@ export class EventWriter {
   readonly #clock: Clock;
   readonly #watch: ((event: DeliveryEvent) => void) | undefined;
   readonly #onDurable: ((event: DeliveryEvent) => void) | undefined;
-  readonly #batches = new Map<string, Batch>();
+  /** The open batch of each subject that was written to. No entry is removed: new tables of a map fill the old generation. */
+  readonly #batches = new Map<string, Batch | null>();
   readonly #order = new EventOrder();
   /** The prefix of its batch ids. */
   readonly id = secretBytes(9).toString('base64url');
@@ -93,7 +94,7 @@ export class EventWriter {
   #add(event: DeliveryEvent, done: EventDone, urgent: boolean): void {
     const subject = eventSubject(event.carrier, shardOf(event.messageId, this.#shards));
     let batch = this.#batches.get(subject);
-    if (batch === undefined) {
+    if (batch === undefined || batch === null) {
       batch = { subject, events: [], done: [], cancel: null, next: null };
       this.#batches.set(subject, batch);
     }
@@ -106,13 +107,14 @@ export class EventWriter {
 
   /** Publishes every open batch now. */
   flush(): void {
-    for (const batch of [...this.#batches.values()]) this.#flush(batch);
+    for (const batch of this.#batches.values()) if (batch !== null) this.#flush(batch);
   }
 
   /** Reports everything not yet durable as lost. First flush, and wait for the publisher. */
   close(): void {
     this.#closed = true;
     for (const batch of this.#batches.values()) {
+      if (batch === null) continue;
       batch.cancel?.();
       this.#settle(batch, false);
     }
@@ -122,7 +124,7 @@ export class EventWriter {
   #flush(batch: Batch): void {
     batch.cancel?.();
     batch.cancel = null;
-    if (this.#batches.get(batch.subject) === batch) this.#batches.delete(batch.subject);
+    if (this.#batches.get(batch.subject) === batch) this.#batches.set(batch.subject, null);
     this.#order.publishes(batch.events);
     this.#send(batch);
   }

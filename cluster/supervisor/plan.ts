@@ -1,5 +1,6 @@
 // The children of this machine and their parameters: settings and configuration in, supervision data out. The drain
 // order (stopRank) follows a message backwards: entry points first, storage last.
+import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -132,24 +133,38 @@ export async function planChildren(input: PlanInput) {
 
 /**
  * For the roles that are busy under load (decision 242): a young generation that most messages do not outlive; an old one that is
- * not collected before it has so many MiB, nor later before it is ten times what was left, or halfway to its limit; no
+ * not collected before it has `oldMb` MiB, nor later before it is ten times what was left, or halfway to its limit; no
  * collections only because 100 s have passed; and one helper thread.
  */
-const rareCollections = [
-  ...['--max-semi-space-size=32', '--initial-old-space-size=512', '--heap-growing-percent=900'],
+const rareCollections = (oldMb = 512) => [
+  ...['--max-semi-space-size=32', `--initial-old-space-size=${oldMb}`, '--heap-growing-percent=900'],
   ...['--no-memory-reducer', '--v8-pool-size=1'],
+];
+
+/**
+ * How large the old generation of an ingress thread becomes before it is collected, in MiB: a collection marks what is kept of each
+ * one-time password of the last hours, and those that come meanwhile wait for it. Each processor may have such a thread.
+ */
+export function ingressOldMb(memoryBytes: number, processors: number): number {
+  return memoryBytes / processors >= 8 * 1024 ** 3 ? 1_024 : 512;
+}
+/** 0: not known. */
+const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+const ingressFlags = [
+  '--max-old-space-size=2048',
+  ...rareCollections(ingressOldMb(memoryBytes, availableParallelism())),
 ];
 
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
-  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024', ...rareCollections] },
-  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', ...rareCollections] },
+  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ingressFlags },
+  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', ...rareCollections()] },
   control: { file: 'control.ts', stopRank: 4, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'] },
   analytics: {
     file: 'analytics.ts',
     stopRank: 5,
-    nodeFlags: ['--max-old-space-size=1024', ...rareCollections],
+    nodeFlags: ['--max-old-space-size=1024', ...rareCollections()],
     yields: true,
   },
   // Behind those whose events it sends, and before those it asks.

@@ -184,3 +184,14 @@ describe('a queue from which anything may leave', () => {
     expect(order).toEqual([0, 200, 1, 2, 3]);
   });
 });
+
+test('what left the lane keeps nothing that came before or behind it in memory', () => {
+  const queue = new FairQueue<Item>(10, 10, weightOf);
+  const items = [1, 2, 3].map((number) => item(number, 'one'));
+  for (const each of items) queue.push(each);
+  const [first, second] = items.map(({ place }) => place as { before: unknown; next: unknown });
+  queue.remove(items[1] as Item);
+  expect(queue.shift()).toBe(items[0]);
+  for (const left of [first, second]) expect([left?.before, left?.next]).toEqual([null, null]);
+  expect(queue.shift()).toBe(items[2]);
+});
