@@ -49,11 +49,9 @@ export class RecentTexts {
   #turn(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#young.size < this.#perHalfMax && nowMs < this.#turnAtMs) return;
-    const { words, slots } = this.#old;
     this.#old = this.#young;
-    // With room for as many as the last one had. The memory is used again: the garbage collector counts what is allocated.
-    const wanted = slotsFor(this.#old.size);
-    this.#young = slots === wanted ? { words: words.fill(0), slots, size: 0 } : tableOf(wanted);
+    // With room for as many as the last one had.
+    this.#young = tableOf(slotsFor(this.#old.size));
     this.#turnAtMs = nowMs + this.#spanMs;
   }
 }

@@ -48,8 +48,7 @@ export class EventWriter {
   readonly #clock: Clock;
   readonly #watch: ((event: DeliveryEvent) => void) | undefined;
   readonly #onDurable: ((event: DeliveryEvent) => void) | undefined;
-  /** The open batch of each subject that was written to. No entry is removed: new tables of a map fill the old generation. */
-  readonly #batches = new Map<string, Batch | null>();
+  readonly #batches = new Map<string, Batch>();
   readonly #order = new EventOrder();
   /** The prefix of its batch ids. */
   readonly id = secretBytes(9).toString('base64url');
@@ -94,7 +93,7 @@ export class EventWriter {
   #add(event: DeliveryEvent, done: EventDone, urgent: boolean): void {
     const subject = eventSubject(event.carrier, shardOf(event.messageId, this.#shards));
     let batch = this.#batches.get(subject);
-    if (batch === undefined || batch === null) {
+    if (batch === undefined) {
       batch = { subject, events: [], done: [], cancel: null, next: null };
       this.#batches.set(subject, batch);
     }
@@ -107,14 +106,13 @@ export class EventWriter {
 
   /** Publishes every open batch now. */
   flush(): void {
-    for (const batch of this.#batches.values()) if (batch !== null) this.#flush(batch);
+    for (const batch of [...this.#batches.values()]) this.#flush(batch);
   }
 
   /** Reports everything not yet durable as lost. First flush, and wait for the publisher. */
   close(): void {
     this.#closed = true;
     for (const batch of this.#batches.values()) {
-      if (batch === null) continue;
       batch.cancel?.();
       this.#settle(batch, false);
     }
@@ -124,7 +122,7 @@ export class EventWriter {
   #flush(batch: Batch): void {
     batch.cancel?.();
     batch.cancel = null;
-    if (this.#batches.get(batch.subject) === batch) this.#batches.set(batch.subject, null);
+    if (this.#batches.get(batch.subject) === batch) this.#batches.delete(batch.subject);
     this.#order.publishes(batch.events);
     this.#send(batch);
   }

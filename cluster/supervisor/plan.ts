@@ -148,11 +148,11 @@ const rareCollections = (oldMb = 512) => [
 export function ingressOldMb(memoryBytes: number, processors: number): number {
   return memoryBytes / processors >= 8 * 1024 ** 3 ? 1_024 : 512;
 }
-/** 0: not known. */
-const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+/** constrainedMemory: what a container may use; 0 when that is not known. */
+const memoryHere = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 const ingressFlags = [
   '--max-old-space-size=2048',
-  ...rareCollections(ingressOldMb(memoryBytes, availableParallelism())),
+  ...rareCollections(ingressOldMb(memoryHere, availableParallelism())),
 ];
 
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */

@@ -33,7 +33,7 @@ export type Erased = { readonly lookedAt: Counts; readonly removed: Counts; read
 
 const { scheduled, holds, later } = streamNames.waiting;
 /** A stream comes before those into which its readers copy what it has. */
-export const walked = [
+export const streamsWithNumbers = [
   ...[scheduled, holds, later, streamOfBucket('otp'), streamNames.facts],
   ...[streamNames.webhookLog, streamNames.webhookAttempts, streamNames.dead],
 ];
@@ -44,7 +44,7 @@ export async function eraseFromStreams(parts: EraseStreamsParts, erasure: Erasur
   const lookedAt: Record<string, number> = {};
   const removed: Record<string, number> = {};
   const left: Record<string, number> = {};
-  for (const stream of walked) {
+  for (const stream of streamsWithNumbers) {
     removed[stream] = 0;
     const look = async (record: StoredMsg): Promise<void> => {
       const found = numbersIn(stream, record, parts.cipher);

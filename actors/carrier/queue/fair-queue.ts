@@ -92,7 +92,7 @@ export class FairQueue<T extends Turned> {
     else before.next = next;
     if (next === null) share.last = before;
     else next.before = before;
-    // Else an entry in the old generation keeps all that came behind it in memory until that generation is collected.
+    // An entry in V8's old generation would keep all that came behind it in memory until that generation is collected.
     entry.before = entry.next = null;
     share.size -= 1;
     this.#size -= 1;
