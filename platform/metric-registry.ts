@@ -1,7 +1,7 @@
 // The registry of this thread's metrics: how a metric is made, how the values of threads, processes and nodes are merged,
 // and what /metrics reads. What is measured: telemetry.ts.
-import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
-import { TalliedCounter, TalliedHistogram } from './tallied-metrics.ts';
+import { Registry, collectDefaultMetrics } from 'prom-client';
+import { TalliedCounter, TalliedGauge, TalliedHistogram } from './tallied-metrics.ts';
 
 /** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
 const registry = new Registry();
@@ -60,7 +60,7 @@ export const gauge = <L extends string>(
   together: Together = 'sum',
 ) => {
   const aggregator = together === 'any' ? 'max' : together;
-  const made = new Gauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry], aggregator });
+  const made = new TalliedGauge<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry], aggregator });
   gaugesTogether.set(made, together);
   return made;
 };

@@ -2,6 +2,7 @@
 // system's own work. In memory of one thread; the caller answers the refused request.
 import { assert } from './assert.ts';
 import type { BoundName, Share } from './limits-shares.ts';
+import type { GaugeTally } from './tallied-metrics.ts';
 import { metrics } from './telemetry.ts';
 
 /**
@@ -29,7 +30,7 @@ export class SharedBound {
   readonly name: BoundName;
   #share: Share;
   #used = 0;
-  readonly #usedMetric: { set(value: number): void };
+  readonly #usedMetric: GaugeTally;
   /** Units held by account; urgent work has a separate share, so that an account's own campaign does not block it. */
   readonly #ordinary = new Map<string, number>();
   readonly #urgent = new Map<string, number>();
@@ -38,7 +39,7 @@ export class SharedBound {
     this.name = name;
     this.#share = share;
     metrics.sharedBoundTotal.set({ bound: name }, share.total);
-    this.#usedMetric = metrics.sharedBoundUsed.labels({ bound: name });
+    this.#usedMetric = metrics.sharedBoundUsed.tally({ bound: name });
     this.#usedMetric.set(0);
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: name, reason }, 0);
   }

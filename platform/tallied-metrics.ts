@@ -1,9 +1,10 @@
 // Prometheus metrics for what every message counts. prom-client checks the labels and builds a key from them at each
-// increment and each observation, half a microsecond and more, also through `labels()`; a tally does that once.
-import { Counter, Histogram, type LabelValues } from 'prom-client';
+// increment, observation and value, half a microsecond and more, also through `labels()`; a tally does that once.
+import { Counter, Gauge, Histogram, type LabelValues } from 'prom-client';
 
 export type Tally = { inc(value?: number): void };
 export type HistogramTally = { observe(value: number): void };
+export type GaugeTally = { set(value: number): void };
 
 export class TalliedCounter<L extends string> extends Counter<L> {
   /** `count` is null when nothing was counted since the last read. */
@@ -20,6 +21,26 @@ export class TalliedCounter<L extends string> extends Counter<L> {
     for (const tally of this.#tallies) {
       if (tally.count !== null) this.inc(tally.labels, tally.count);
       tally.count = null;
+    }
+    return super.get();
+  }
+}
+
+export class TalliedGauge<L extends string> extends Gauge<L> {
+  /** `value` is null when it was not set since the last read. */
+  readonly #tallies: { readonly labels: LabelValues<L>; value: number | null }[] = [];
+
+  /** A plain number, which the gauge is set to when the metric is read. Call it once per set of labels and keep the tally. */
+  tally(labels: LabelValues<L>): GaugeTally {
+    const tally = { labels, value: null as number | null };
+    this.#tallies.push(tally);
+    return { set: (value) => void (tally.value = value) };
+  }
+
+  override get(): ReturnType<Gauge<L>['get']> {
+    for (const tally of this.#tallies) {
+      if (tally.value !== null) this.set(tally.labels, tally.value);
+      tally.value = null;
     }
     return super.get();
   }

@@ -168,7 +168,7 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
     yields: true,
   },
   // Behind those whose events it sends, and before those it asks.
-  delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024'] },
+  delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024', ...rareCollections(256)] },
   simulator: { file: 'simulator.ts', stopRank: 6, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };
 

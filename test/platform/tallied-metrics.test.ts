@@ -1,7 +1,7 @@
 // What is counted in numbers is what a reader of the metric sees: no less, and nothing twice.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TalliedCounter, TalliedHistogram } from '../../platform/tallied-metrics.ts';
+import { TalliedCounter, TalliedGauge, TalliedHistogram } from '../../platform/tallied-metrics.ts';
 
 const newCounter = () => new TalliedCounter({ name: 'any', help: 'any', labelNames: ['carrier'], registers: [] });
 
@@ -21,6 +21,20 @@ test('a tally shows at 0 when it was begun with 0, and not at all before it coun
   counter.tally({ carrier: 'alpha' });
   counter.tally({ carrier: 'beta' }).inc(0);
   expect((await counter.get()).values).toEqual([{ value: 0, labels: { carrier: 'beta' } }]);
+});
+
+test('a gauge reads the last value, whether it was set through a tally or not, and shows nothing before', async () => {
+  const gauge = new TalliedGauge({ name: 'any', help: 'any', labelNames: ['bound'], registers: [] });
+  const tally = gauge.tally({ bound: 'held' });
+  expect((await gauge.get()).values).toEqual([]);
+  tally.set(3);
+  tally.set(2);
+  for (let read = 0; read < 2; read += 1)
+    expect((await gauge.get()).values).toEqual([{ value: 2, labels: { bound: 'held' } }]);
+  gauge.set({ bound: 'held' }, 5);
+  expect((await gauge.get()).values[0]?.value).toBe(5);
+  tally.set(0);
+  expect((await gauge.get()).values[0]?.value).toBe(0);
 });
 
 const buckets = [0.01, 0.1, 1];

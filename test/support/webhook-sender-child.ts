@@ -12,9 +12,10 @@ const sender = new HttpSender({
   rules: () => ({ allowed: parseNetworks(['127.0.0.0/8']) }),
   resolve: async () => ['127.0.0.1'],
 });
-const results = urls.map(
-  (url) => new Promise<SendResult>((done) => sender.send({ accountId: 'acc_1', url, headers: {}, body: '{}' }, done)),
-);
+const results = urls.map((text) => {
+  const url = new URL(text);
+  return new Promise<SendResult>((done) => sender.send({ accountId: 'acc_1', url, headers: {}, body: '{}' }, done));
+});
 process.send?.(await Promise.all(results));
 await sender.close();
 process.disconnect();

@@ -13,7 +13,7 @@ import type { Share } from '../../../platform/limits-shares.ts';
 import { nextAccountConcurrency } from './schedule.ts';
 
 /** `atMs`: when a request of the account ended last, monotonic. */
-type Allowed = { readonly requests: number; readonly atMs: number };
+type Allowed = { requests: number; atMs: number };
 
 const { accountConcurrencyFirst, accountConcurrencyKeptMs, accountConcurrencyKeptMax } = limits.delivery;
 
@@ -21,7 +21,10 @@ export class AccountRequests {
   readonly #sends: SharedBound;
   readonly #perAccount: number;
   readonly #clock: Clock;
-  /** The account whose last request ended first comes first. One that is not here starts from the first number. */
+  /**
+   * The account that came first comes first; one that is not here starts from the first number. An entry is changed in its place: a
+   * Map from which one is taken out with every request fills the old generation (decision 242).
+   */
   readonly #allowed = new Map<AccountId, Allowed>();
   #allEnded: () => void = () => {};
 
@@ -53,17 +56,23 @@ export class AccountRequests {
     // First: while a request is in flight nothing is forgotten, however long it takes.
     const requests = nextAccountConcurrency(this.allowedOf(accountId), error, this.#perAccount);
     this.#sends.giveBack(accountId);
-    this.#allowed.delete(accountId);
-    this.#allowed.set(accountId, { requests, atMs: this.#clock.monotonicMs() });
-    this.#forgetFirst();
+    const atMs = this.#clock.monotonicMs();
+    const known = this.#allowed.get(accountId);
+    if (known === undefined) {
+      this.#allowed.set(accountId, { requests, atMs });
+      this.#forgetFirst();
+    } else {
+      known.requests = requests;
+      known.atMs = atMs;
+    }
     if (this.#sends.used === 0) this.#allEnded();
   }
 
-  #isForgotten(accountId: AccountId, { atMs }: Allowed): boolean {
+  #isForgotten(accountId: AccountId, { atMs }: Readonly<Allowed>): boolean {
     return this.#sends.usedBy(accountId) === 0 && this.#clock.monotonicMs() - atMs >= accountConcurrencyKeptMs;
   }
 
-  /** What is too old, and what is beyond the bound, of accounts without a request in flight. Two of each call, which adds one at most. */
+  /** What is too old, and what is beyond the bound, of accounts without a request in flight. Two for each account that comes. */
   #forgetFirst(): void {
     for (let looked = 0; looked < 2; looked += 1) {
       const [first] = this.#allowed;

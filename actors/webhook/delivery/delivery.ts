@@ -62,6 +62,7 @@ export class Delivery {
   /** Those that wait for a request of their account to end. */
   readonly #waitingFor = new Map<AccountId, EndpointWorker[]>();
   readonly #retries: Retries;
+  readonly #events = metrics.webhookEvents.tally({});
   #stopLooking: Cancel = () => {};
   #isPumping = false;
   /** finishes: nothing more is sent, and what is answered counts. stopped: no answer counts any more. */
@@ -136,7 +137,7 @@ export class Delivery {
   put(endpoint: WebhookEndpoint, event: WebhookEvent, done: () => void, toLine = false): void {
     if (this.#state === 'stopped') return;
     const { accountId, id: endpointId } = endpoint;
-    metrics.webhookEvents.inc();
+    this.#events.inc();
     const worker = this.#workerOf({ accountId, endpointId });
     // It was deleted.
     if (worker === null) return done();

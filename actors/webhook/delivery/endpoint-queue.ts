@@ -7,17 +7,9 @@ import { type Item, type Shipment, batchOf, chainOf, goesWith, shipmentOf } from
 
 type Rules = Pick<WebhookEndpoint, 'ordering' | 'batch'>;
 
-const { queueMax, queuePerRequest, linePerRequest, groupWaitMs } = limits.delivery;
+const { linePerRequest, groupWaitMs } = limits.delivery;
 
-/**
- * Events of an endpoint that may be in memory: more for one that answers many requests at once, and several batches, so
- * that one is collected while others are sent.
- */
-export function queueMaxOf({ batch }: Rules, concurrency: number): number {
-  return Math.max(queueMax, queuePerRequest * Math.floor(concurrency), 4 * (batch?.max ?? 0));
-}
-
-/** The same of events that are read from its line: some requests, or two batches. */
+/** Events that are read from the line of an endpoint and may be in memory: some requests, or two batches. */
 export function lineMaxOf({ batch }: Rules, concurrency: number): number {
   return Math.max(linePerRequest * Math.floor(concurrency), 2 * (batch?.max ?? 0));
 }
@@ -91,7 +83,8 @@ export class EndpointQueue {
     const taken = this.#taken(rules, rules.ordering === 'per_message' ? busy() : new Set());
     const [first] = taken;
     if (first === undefined) return null;
-    this.#items = this.#items.filter((item) => !taken.includes(item));
+    const out = new Set(taken);
+    this.#items = this.#items.filter((item) => !out.has(item));
     return rules.batch === null ? shipmentOf(first) : batchOf(taken);
   }
 

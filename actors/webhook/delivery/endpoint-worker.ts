@@ -10,7 +10,7 @@ import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
 import { DueTimer } from './due-timer.ts';
 import { EndpointFailures, type FailedBefore } from './endpoint-failures.ts';
-import { EndpointQueue, lineMaxOf, queueMaxOf } from './endpoint-queue.ts';
+import { EndpointQueue, lineMaxOf } from './endpoint-queue.ts';
 import { type Item, type Shipment, bySequence, newItem, triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
@@ -235,7 +235,7 @@ export class EndpointWorker {
   }
 
   get #isFull(): boolean {
-    return this.#held >= queueMaxOf(this.#endpoint, this.#concurrency);
+    return this.#held >= bounds.queueMax;
   }
 
   #roomForLine(): number {

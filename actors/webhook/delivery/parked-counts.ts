@@ -29,6 +29,10 @@ export class ParkedCounts {
   readonly #of: Readonly<Record<ParkedKind, Map<WebhookEndpointId, Count>>> = { lines: new Map(), retries: new Map() };
   readonly #byAccount = new Map<AccountId, OfAccount>();
   #total = 0;
+  readonly #totalMetrics = [
+    metrics.webhookParked.tally({}),
+    metrics.sharedBoundUsed.tally({ bound: 'webhook_parked' }),
+  ];
 
   constructor(share: Share) {
     this.#share = share;
@@ -159,7 +163,6 @@ export class ParkedCounts {
     if (ofAccount.count === 0) this.#byAccount.delete(accountId);
     else this.#byAccount.set(accountId, ofAccount);
     this.#total += change;
-    metrics.webhookParked.set(this.#total);
-    metrics.sharedBoundUsed.set({ bound: 'webhook_parked' }, this.#total);
+    for (const metric of this.#totalMetrics) metric.set(this.#total);
   }
 }

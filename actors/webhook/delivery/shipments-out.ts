@@ -3,12 +3,15 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { type Item, type Shipment, chainOf, groupOf } from './item.ts';
 
 export class ShipmentsOut {
-  readonly #inFlight = new Set<Shipment>();
+  /**
+   * Few, in any order, and no Set: what a Set that shrinks again and again has had becomes old with it (decision 242).
+   */
+  readonly #inFlight: Shipment[] = [];
   readonly #waiting = new Map<Shipment, Cancel>();
   #events = 0;
 
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#inFlight.length;
   }
 
   /** Events of all of them. */
@@ -23,13 +26,17 @@ export class ShipmentsOut {
   /** A request is sent. */
   add(shipment: Shipment): void {
     for (const item of shipment.items) item.tries += 1;
-    this.#inFlight.add(shipment);
+    this.#inFlight.push(shipment);
     this.#events += shipment.items.length;
   }
 
   /** It was answered. False: nobody waits for that. */
   remove(shipment: Shipment): boolean {
-    if (!this.#inFlight.delete(shipment)) return false;
+    const at = this.#inFlight.indexOf(shipment);
+    const last = this.#inFlight.at(-1);
+    if (at === -1 || last === undefined) return false;
+    this.#inFlight[at] = last;
+    this.#inFlight.pop();
     this.#events -= shipment.items.length;
     shipment.cancel = null;
     return true;
@@ -56,7 +63,7 @@ export class ShipmentsOut {
     const [all, sent] = [this.#all, [...this.#inFlight]];
     for (const cancel of this.#waiting.values()) cancel();
     this.#waiting.clear();
-    this.#inFlight.clear();
+    this.#inFlight.length = 0;
     this.#events = 0;
     for (const shipment of sent) shipment.cancel?.();
     return all.flatMap(sentBefore);

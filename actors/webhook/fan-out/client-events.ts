@@ -70,7 +70,7 @@ export class ClientEvents {
 
   /** The events of the message before those that come to `next` from now on, in the order of the stream. */
   learn(messageId: string, before: readonly DeliveryEvent[]): void {
-    this.#messages.set(messageId, complete);
+    this.#messages.set(ownText(messageId), complete);
     for (const event of before) this.next(event);
   }
 
@@ -95,7 +95,7 @@ export class ClientEvents {
   }
 
   #begin({ messageId }: DeliveryEvent): void {
-    if (this.#messages.get(messageId) === undefined) this.#messages.set(messageId, complete);
+    if (this.#messages.get(messageId) === undefined) this.#messages.set(ownText(messageId), complete);
   }
 
   #hedge(event: DeliveryEvent): void {
@@ -156,3 +156,6 @@ export class ClientEvents {
 }
 
 const allOf = (segments: number): number => ((1 << segments) - 1) << 1;
+
+/** A text that was read from a record is a part of a longer one, which it would keep: 234 octets for each message, not 79. */
+const ownText = (id: string): string => Buffer.from(id, 'latin1').toString('latin1');

@@ -3,6 +3,7 @@
 // hostile receiver can do ends at a bound: the headers' size, the octets of the body and of all that are read (bounded-client.ts),
 // three deadlines.
 import { type Dispatcher, Pool } from 'undici';
+import { assert } from '../../../platform/assert.ts';
 import { type Cancel, type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -14,7 +15,7 @@ import { ConnectFailed, type SendError, errorOfStatus } from './send-error.ts';
 export type SendRequest = {
   /** Connections are an account's own: another one's endpoint on the same host may have all of its requests hanging. */
   readonly accountId: string;
-  readonly url: string;
+  readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** All of it ends within this; totalMs when it is absent. */
@@ -46,8 +47,9 @@ const { delivery: bounds } = limits;
 
 export class HttpSender {
   readonly #options: Required<SenderOptions>;
-  /** Connections by account and origin, the least recently used first. */
-  readonly #pools = new Map<string, Pool>();
+  /** Connections by account and origin. `usedAt`: which request of the sender used them last. */
+  readonly #pools = new Map<string, { readonly pool: Pool; usedAt: number }>();
+  #requests = 0;
 
   constructor({ rules, resolve = nameServers(), clock = systemClock }: SenderOptions) {
     this.#options = { rules, resolve, clock };
@@ -55,7 +57,7 @@ export class HttpSender {
 
   /** POSTs a JSON body. Ends within totalMs; `done` is called exactly once. Returns what ends it early. */
   send(request: SendRequest, done: (result: SendResult) => void): Cancel {
-    const url = new URL(request.url);
+    const { url } = request;
     const exchange = new SendExchange(this.#options.clock, request.withinMs ?? bounds.totalMs, done);
     this.#poolOf(request.accountId, url).dispatch(
       {
@@ -73,15 +75,20 @@ export class HttpSender {
   async close(): Promise<void> {
     const pools = [...this.#pools.values()];
     this.#pools.clear();
-    await Promise.all(pools.map((pool) => pool.destroy()));
+    await Promise.all(pools.map(({ pool }) => pool.destroy()));
   }
 
   #poolOf(accountId: string, url: URL): Pool {
     const key = `${accountId} ${url.origin}`;
-    const pool = this.#pools.get(key) ?? this.#open(new URL(url.origin));
-    this.#pools.delete(key);
-    this.#pools.set(key, pool);
-    if (this.#pools.size > bounds.originsMax) this.#forgetOldest();
+    this.#requests += 1;
+    const known = this.#pools.get(key);
+    if (known !== undefined) {
+      known.usedAt = this.#requests;
+      return known.pool;
+    }
+    const pool = this.#open(new URL(url.origin));
+    this.#pools.set(key, { pool, usedAt: this.#requests });
+    if (this.#pools.size > bounds.originsMax) this.#forgetLeastRecentlyUsed();
     return pool;
   }
 
@@ -102,13 +109,14 @@ export class HttpSender {
     });
   }
 
-  #forgetOldest(): void {
-    for (const [key, pool] of this.#pools) {
-      this.#pools.delete(key);
-      // Its requests end first.
-      pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));
-      return;
-    }
+  /** Looked for in all of them, once for each origin that comes: an order kept by taking entries out would fill the old generation (decision 242). */
+  #forgetLeastRecentlyUsed(): void {
+    const [first, ...others] = this.#pools;
+    assert(first !== undefined, 'there are more connections than may be');
+    const [key, { pool }] = others.reduce((least, each) => (each[1].usedAt < least[1].usedAt ? each : least), first);
+    this.#pools.delete(key);
+    // Its requests end first.
+    pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));
   }
 }
 

@@ -7,10 +7,12 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { assert } from '../../../platform/assert.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
+import type { Tally } from '../../../platform/tallied-metrics.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { EndedRequest } from '../attempts/attempt-log.ts';
 import { batchBody, eventBody, typeOf } from '../event-body.ts';
 import { type HttpSender, type SendResult, fixedHeaders } from './http-sender.ts';
+import type { SendError } from './send-error.ts';
 import { signedHeaders, signingKeys } from './signature.ts';
 
 /** What one request carries: at least one record, all with the same URL. */
@@ -29,10 +31,15 @@ type Parts = {
   readonly clock: Clock;
 };
 
+/** What requests to an endpoint have in common. `secrets`: null until the first one is signed. */
+type OfEndpoint = { readonly url: URL; secrets: readonly WebhookSecret[] | null };
+
 export class WebhookRequests {
   readonly #parts: Parts;
-  /** Opened once for each version of an endpoint. */
-  readonly #secrets = new WeakMap<WebhookEndpoint, readonly WebhookSecret[]>();
+  /** Once for each version of an endpoint. */
+  readonly #endpoints = new WeakMap<WebhookEndpoint, OfEndpoint>();
+  readonly #results: Partial<Record<SendError | 'ok', Tally>> = {};
+  readonly #seconds = metrics.webhookSeconds.tally({});
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -48,18 +55,19 @@ export class WebhookRequests {
     const [first] = records;
     assert(first !== undefined, 'a request carries an event');
     const atMs = clock.nowMs();
-    const url = urlOf(endpoint, first);
+    const of = this.#of(endpoint);
+    const url = urlOf(of, first);
     let [headers, body]: [Record<string, string>, string] = [{}, ''];
     const ended = (result: SendResult): void => {
-      metrics.webhookRequests.inc({ result: result.error ?? 'ok' });
-      metrics.webhookSeconds.observe(result.latencyMs / 1_000);
+      this.#count(result);
       const eventIds = records.map(({ eventId }) => eventId);
       const type = isBatch ? webhookBatchType : typeOf(first.content);
-      done(result, { endpoint, webhookId, eventIds, type, url, headers, body, attempt, atMs, result });
+      done(result, { endpoint, webhookId, eventIds, type, url: url.href, headers, body, attempt, atMs, result });
     };
     try {
       body = isBatch ? batchBody(records, cipher) : eventBody(first, cipher);
-      const keys = signingKeys(signingSecrets(this.#secretsOf(endpoint), atMs).map(({ secret }) => secret));
+      of.secrets ??= openWebhookSecrets(endpoint, cipher);
+      const keys = signingKeys(signingSecrets(of.secrets, atMs).map(({ secret }) => secret));
       headers = { ...fixedHeaders, ...signedHeaders(webhookId, Math.floor(atMs / 1_000), body, keys) };
       return sender.send({ accountId: endpoint.accountId, url, headers, body, withinMs }, ended);
     } catch (error) {
@@ -70,12 +78,18 @@ export class WebhookRequests {
     }
   }
 
-  #secretsOf(endpoint: WebhookEndpoint): readonly WebhookSecret[] {
-    const known = this.#secrets.get(endpoint);
+  #count({ error, latencyMs }: SendResult): void {
+    const result = error ?? 'ok';
+    (this.#results[result] ??= metrics.webhookRequests.tally({ result })).inc();
+    this.#seconds.observe(latencyMs / 1_000);
+  }
+
+  #of(endpoint: WebhookEndpoint): OfEndpoint {
+    const known = this.#endpoints.get(endpoint);
     if (known !== undefined) return known;
-    const opened = openWebhookSecrets(endpoint, this.#parts.cipher);
-    this.#secrets.set(endpoint, opened);
-    return opened;
+    const of = { url: new URL(endpoint.url), secrets: null };
+    this.#endpoints.set(endpoint, of);
+    return of;
   }
 }
 
@@ -83,9 +97,10 @@ export class WebhookRequests {
  * A callback_url may be older than the endpoint's present URL: its origin was right when the message was accepted. When it is
  * another one now, its host may have another owner, and the endpoint's own URL gets the event.
  */
-function urlOf(endpoint: WebhookEndpoint, { url }: WebhookRecord): string {
-  if (url === null || new URL(url).origin !== new URL(endpoint.url).origin) return endpoint.url;
-  return url;
+function urlOf(endpoint: OfEndpoint, { url }: WebhookRecord): URL {
+  if (url === null) return endpoint.url;
+  const own = new URL(url);
+  return own.origin === endpoint.url.origin ? own : endpoint.url;
 }
 
 const unsendable = {

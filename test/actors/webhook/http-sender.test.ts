@@ -30,7 +30,7 @@ function newSender(options: Partial<ConstructorParameters<typeof HttpSender>[0]>
 }
 
 function send(sender: HttpSender, url: string, headers = {}, body = '{}'): Promise<SendResult> {
-  return new Promise((resolve) => sender.send({ accountId: 'acc_1', url, headers, body }, resolve));
+  return new Promise((resolve) => sender.send({ accountId: 'acc_1', url: new URL(url), headers, body }, resolve));
 }
 
 type Answer = Parameters<typeof createServer>[1];

@@ -14,7 +14,7 @@ async function detailOf(url: string, networks: readonly string[]): Promise<strin
     resolve: async (name) => Promise.reject(new Error(`queryA ECONNREFUSED ${name}`)),
   });
   senders.push(sender);
-  const request = { accountId: 'acc_1', url, headers: {}, body: '{}' };
+  const request = { accountId: 'acc_1', url: new URL(url), headers: {}, body: '{}' };
   const { error, detail } = await new Promise<SendResult>((done) => sender.send(request, done));
   expect(error).toBe('dns_error');
   return detail;
