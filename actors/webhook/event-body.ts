@@ -6,6 +6,7 @@ import { shownBody } from '../../model/records/message-record.ts';
 import type { WebhookContent, WebhookRecord } from '../../model/records/webhook-record.ts';
 import { type WebhookEventType, webhookBatchType, webhookTypeOfKind } from '../../model/webhook-endpoint.ts';
 import { assert } from '../../platform/assert.ts';
+import { isoTime } from '../../platform/iso-time.ts';
 
 /** The type that its receivers see. */
 export function typeOf(content: WebhookContent): string {
@@ -105,5 +106,3 @@ function decisionData(event: DeliveryEvent): Record<string, unknown> {
     created_at: isoTime(event.atMs),
   };
 }
-
-const isoTime = (ms: number) => new Date(ms).toISOString();

@@ -5,6 +5,7 @@ import type { ClickFact, Fact, GuardFact, OtpFact } from '../../model/fact.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';
 import type { FactEventType } from '../../model/webhook-endpoint.ts';
 import { unreachable } from '../../platform/assert.ts';
+import { isoTime } from '../../platform/iso-time.ts';
 import { shownFigure } from '../../policy/otp-guard/shown-figure.ts';
 
 export type FactContent<Kind extends Fact['kind'] = Fact['kind']> = Exclude<
@@ -97,5 +98,3 @@ function ofClick(fact: ClickFact): FactContent<'click'> {
     },
   };
 }
-
-const isoTime = (ms: number) => new Date(ms).toISOString();

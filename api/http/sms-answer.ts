@@ -7,6 +7,7 @@ import type { Message } from '../../model/message.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problem } from '../problem.ts';
 import { assert } from '../../platform/assert.ts';
+import { isoTime } from '../../platform/iso-time.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { shownBody } from '../../model/records/message-record.ts';
@@ -40,7 +41,7 @@ export function acceptedBody(message: AcceptedFacts, { ucs2Because, links }: Acc
     `,"from":${JSON.stringify(message.sender)},"category":"${message.category}","encoding":"${message.encoding}"` +
     `,"segments":${message.segments}${because}${shortened},"livemode":${message.livemode},"client_reference":${reference}` +
     `,"created_at":"${isoTime(message.acceptedAtMs)}"` +
-    (message.scheduledAtMs === null ? '}' : `,"scheduled_at":"${new Date(message.scheduledAtMs).toISOString()}"}`)
+    (message.scheduledAtMs === null ? '}' : `,"scheduled_at":"${isoTime(message.scheduledAtMs)}"}`)
   );
 }
 
@@ -91,18 +92,6 @@ export function messageShape(view: MessageView): Record<string, unknown> {
 
 function difference(fromMs: number | null, toMs: number | null): number | null {
   return fromMs === null || toMs === null ? null : toMs - fromMs;
-}
-
-// The text of the last second: thousands of messages share it and differ in their milliseconds.
-let textSecond = -1;
-let lastText = '';
-function isoTime(ms: number): string {
-  const second = Math.floor(ms / 1_000);
-  if (second !== textSecond) {
-    textSecond = second;
-    lastText = new Date(second * 1_000).toISOString().slice(0, 20);
-  }
-  return `${lastText}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z`;
 }
 
 /** The same answer for another account's message, so that ids reveal nothing. */

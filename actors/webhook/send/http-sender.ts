@@ -55,7 +55,7 @@ export class HttpSender {
     this.#options = { rules, resolve, clock };
   }
 
-  /** POSTs a JSON body. Ends within totalMs; `done` is called exactly once. Returns what ends it early. */
+  /** POSTs a body. Ends within totalMs; `done` is called exactly once. Returns what ends it early. */
   send(request: SendRequest, done: (result: SendResult) => void): Cancel {
     const { url } = request;
     const exchange = new SendExchange(this.#options.clock, request.withinMs ?? bounds.totalMs, done);
@@ -63,7 +63,7 @@ export class HttpSender {
       {
         path: `${url.pathname}${url.search}`,
         method: 'POST',
-        headers: { ...fixedHeaders, ...request.headers },
+        headers: request.headers,
         body: request.body,
       },
       exchange,
@@ -119,9 +119,6 @@ export class HttpSender {
     pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));
   }
 }
-
-/** Every request has these. */
-export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'Heliograph-Webhooks/1' } as const;
 
 /** One request from its dispatch to its result. */
 class SendExchange implements BoundedHandler {

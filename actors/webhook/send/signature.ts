@@ -1,7 +1,7 @@
 // The headers of a request by the Standard Webhooks specification (https://www.standardwebhooks.com): an id that is the
 // same in every repeat, the time of this try, and an HMAC-SHA256 over both and the body for each secret that signs.
-import { createHmac } from 'node:crypto';
 import { webhookSecretPrefix } from '../../../model/webhook-secrets.ts';
+import { hmacSha256 } from '../../../platform/one-shot-hmac.ts';
 
 /** The keys of secrets such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw`. */
 export function signingKeys(secrets: readonly string[]): readonly Buffer[] {
@@ -17,6 +17,6 @@ export function signingKeys(secrets: readonly string[]): readonly Buffer[] {
  */
 export function signedHeaders(id: string, atS: number, body: string, keys: readonly Buffer[]): Record<string, string> {
   const signed = `${id}.${atS}.${body}`;
-  const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
+  const signatures = keys.map((key) => `v1,${hmacSha256(key, signed, 'base64')}`);
   return { 'webhook-id': id, 'webhook-timestamp': String(atS), 'webhook-signature': signatures.join(' ') };
 }

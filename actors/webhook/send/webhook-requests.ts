@@ -11,7 +11,7 @@ import type { Tally } from '../../../platform/tallied-metrics.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { EndedRequest } from '../attempts/attempt-log.ts';
 import { batchBody, eventBody, typeOf } from '../event-body.ts';
-import { type HttpSender, type SendResult, fixedHeaders } from './http-sender.ts';
+import type { HttpSender, SendResult } from './http-sender.ts';
 import type { SendError } from './send-error.ts';
 import { signedHeaders, signingKeys } from './signature.ts';
 
@@ -102,6 +102,9 @@ function urlOf(endpoint: OfEndpoint, { url }: WebhookRecord): URL {
   const own = new URL(url);
   return own.origin === endpoint.url.origin ? own : endpoint.url;
 }
+
+/** Every request has these. */
+export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'Heliograph-Webhooks/1' } as const;
 
 const unsendable = {
   error: 'internal_error',

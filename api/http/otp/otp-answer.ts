@@ -9,6 +9,7 @@ import type { OtpRefusal } from '../../../policy/otp/number-limits.ts';
 import { factsOfLimit } from '../../problem-facts.ts';
 import { type Problem, problem, problemOf } from '../../problem.ts';
 import { problemOfResend } from './otp-refusals.ts';
+import { isoTime } from '../../../platform/iso-time.ts';
 
 /** What answers show of an OTP. `smsId`: of its last message. */
 type ShownOtp = Pick<Otp, 'id' | 'status' | 'expiresAtMs' | 'attempts' | 'clientReference'> & {
@@ -107,5 +108,3 @@ export function problemOfLimits(refusal: OtpRefusal): Problem {
   if (reached === undefined || retryAfterS === null) return problemOf(refusal);
   return { ...problemOf(refusal), facts: factsOfLimit(reached, retryAfterS) };
 }
-
-export const isoTime = (ms: number) => new Date(ms).toISOString();

@@ -18,7 +18,8 @@ import { problem } from '../../problem.ts';
 import { type AccessParts, admitReader } from '../access.ts';
 import type { Exchange, AnswerThrown } from '../exchange.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
-import { isoTime, otpNotFound, otpShape } from './otp-answer.ts';
+import { isoTime } from '../../../platform/iso-time.ts';
+import { otpNotFound, otpShape } from './otp-answer.ts';
 import { parseOtpQuery } from './otp-query.ts';
 
 type ReadOtpParts = Pick<OtpParts, 'otps' | 'clock'> & {

@@ -7,6 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Resolve } from '../../../actors/webhook/send/connect.ts';
 import { HttpSender, type SendResult, retryAfterMs } from '../../../actors/webhook/send/http-sender.ts';
 import { signedHeaders, signingKeys } from '../../../actors/webhook/send/signature.ts';
+import { fixedHeaders } from '../../../actors/webhook/send/webhook-requests.ts';
 import { newWebhookSecret } from '../../../model/webhook-secrets.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { parseNetworks } from '../../../platform/ip-address.ts';
@@ -77,7 +78,8 @@ test('an independent library accepts the signature, of each secret while two ove
     });
   });
   const body = JSON.stringify({ type: 'sms.delivered', data: { text: 'é ✓' } });
-  const headers = signedHeaders('evt_1', Math.floor(systemClock.nowMs() / 1_000), body, signingKeys(secrets));
+  const signed = signedHeaders('evt_1', Math.floor(systemClock.nowMs() / 1_000), body, signingKeys(secrets));
+  const headers = { ...fixedHeaders, ...signed };
   const result = await send(newSender(), url, headers, body);
   expect(result).toMatchObject({ error: null, status: 200, response: 'thanks' });
   const got = await received.promise;
