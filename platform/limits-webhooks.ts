@@ -131,8 +131,10 @@ export const deliveryLimits = {
   /** The account is warned when an endpoint has failed for so long. */
   warnAfterMs: [hour, 24 * hour],
 
-  /** Events that are on their way to lines: beyond, no further ones are read. */
-  parkingMax: 1_024,
+  /** Events that are on their way to lines, ~1 KiB each: beyond, no further ones are read. Two endpoints have so many. */
+  parkingMax: 16_384,
+  /** Of these so many are published at once: their answers come before the next events that are read. */
+  parkingAtOnceMax: 256,
   /** All events in memory may be parked at once, and what one record of 256 events has for 51 endpoints. */
   parkPublishesMax: 131_072,
   /** How often the place in EVENTS is stored: what was answered since is sent again after a crash. */

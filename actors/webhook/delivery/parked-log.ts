@@ -8,12 +8,7 @@ import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { parkedFilter, parkedSubject, retryFilter, retrySubject } from '../../../cluster/bus/subjects.ts';
 import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
-import {
-  type WebhookRecord,
-  decodeWebhook,
-  encodeWebhook,
-  webhookRecordId,
-} from '../../../model/records/webhook-record.ts';
+import { type WebhookRecord, decodeWebhook, webhookRecordId } from '../../../model/records/webhook-record.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
@@ -25,6 +20,7 @@ import { metrics } from '../../../platform/telemetry.ts';
 import { type EndpointKey, ParkedCounts, type ParkedKind, type Stored, parkedKinds } from './parked-counts.ts';
 import { ParkedDeletes } from './parked-deletes.ts';
 import { ParkedRoom } from './parked-room.ts';
+import { ParkedWrites } from './parked-writes.ts';
 
 export type ParkedRecord = { readonly seq: number; readonly record: WebhookRecord };
 
@@ -46,17 +42,15 @@ const subjects = {
   lines: { of: ({ accountId, endpointId }: EndpointKey) => parkedSubject(accountId, endpointId), all: parkedFilter },
   retries: { of: ({ accountId, endpointId }: EndpointKey) => retrySubject(accountId, endpointId), all: retryFilter },
 } as const satisfies Record<ParkedKind, unknown>;
-const repeatMs = 500;
 
 export class ParkedLog {
   readonly #bus: Bus;
-  readonly #publisher: Publisher;
   readonly #clock: Clock;
   readonly #counts: ParkedCounts;
   readonly #deletes: ParkedDeletes;
   readonly #room: ParkedRoom;
+  readonly #writes: ParkedWrites;
   #watching: Watching = { parked: () => {}, inMemory: () => 0, wrongCounts: () => {} };
-  #waitForRoom: (() => void)[] = [];
   /** Of each endpoint what is on its way to its line, in order; each is called when those before it are stored. */
   readonly #appending = new Map<WebhookEndpointId, Appending[]>();
   /** Makes the ids of publishes of this process its own. */
@@ -67,7 +61,7 @@ export class ParkedLog {
   /** `publisher` with an endless deadline. */
   constructor(bus: Bus, publisher: Publisher, share: Share, clock: Clock) {
     this.#bus = bus;
-    this.#publisher = publisher;
+    this.#writes = new ParkedWrites(publisher, clock);
     this.#counts = new ParkedCounts(share);
     this.#clock = clock;
     this.#deletes = new ParkedDeletes(bus, clock);
@@ -84,20 +78,12 @@ export class ParkedLog {
   }
 
   get hasRoom(): boolean {
-    return this.#publisher.inFlight < limits.delivery.parkingMax;
+    return this.#writes.hasRoom;
   }
 
   /** Resolves when half of what may be on its way is durable, or when `stopping`. */
   room(stopping: AbortSignal): Promise<void> {
-    if (this.hasRoom || stopping.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const go = () => {
-        stopping.removeEventListener('abort', go);
-        resolve();
-      };
-      this.#waitForRoom.push(go);
-      stopping.addEventListener('abort', go, { once: true });
-    });
+    return this.#writes.room(stopping);
   }
 
   /** Whether the lines of this account have room without any loss. */
@@ -188,7 +174,7 @@ export class ParkedLog {
     // A publish that is repeated is stored once. With the id of the event it would not be stored when it is parked again.
     this.#appended += 1;
     const id = `${this.#run}.${this.#appended}`;
-    this.#store(subjects.lines.of(key), record, id, (seq) => {
+    this.#writes.write(subjects.lines.of(key), record, id, (seq) => {
       appending.seq = seq;
       this.#finishAppends(key, line);
     });
@@ -211,7 +197,7 @@ export class ParkedLog {
     if (!this.takes(key)) return this.#drop(accountId, record, 'account_full', done);
     this.#counts.storing('retries', key);
     const id = `${webhookRecordId(record)}.${record.tries}`;
-    this.#store(subjects.retries.of(key), record, id, (seq) => {
+    this.#writes.write(subjects.retries.of(key), record, id, (seq) => {
       this.#counts.stored('retries', key, seq !== null);
       if (seq === null) this.#drop(accountId, record, 'full', done);
       else done(seq);
@@ -247,29 +233,10 @@ export class ParkedLog {
 
   /** Resolves when what was parked is durable and what was delivered is gone, or after a moment: the process stops. */
   async settled(): Promise<void> {
-    const all = Promise.all([this.#publisher.idle(), this.#deletes.idle()]);
+    const all = Promise.all([this.#writes.idle(), this.#deletes.idle()]);
     await withDeadline('what is parked', limits.delivery.settleMs, all, this.#clock).catch((error: unknown) =>
       ignoring(error, 'the next process repeats what is not known to be durable'),
     );
-  }
-
-  #store(subject: string, record: WebhookRecord, id: string | null, done: (seq: number | null) => void): void {
-    const octets = encodeWebhook(record);
-    const attempt = (): void =>
-      this.#publisher.publish(subject, octets, id, (result) => {
-        this.#giveRoom();
-        if (result.ok) return done(result.seq);
-        const { failure } = result;
-        if (failure === 'closed') return; // the source has its record still
-        if (failure === 'full' || failure === 'too_large') return done(null);
-        this.#clock.after(repeatMs, attempt);
-      });
-    attempt();
-  }
-
-  #giveRoom(): void {
-    if (this.#waitForRoom.length === 0 || this.#publisher.inFlight > limits.delivery.parkingMax / 2) return;
-    for (const go of this.#waitForRoom.splice(0)) go();
   }
 
   /** One that must not be stored, because earlier ones of its endpoint have no room. */
@@ -323,7 +290,7 @@ export class ParkedLog {
   /** Repeats nothing any more: the process stops, or another one is the owner. */
   close(): void {
     this.#deletes.close();
-    this.#publisher.close();
+    this.#writes.close();
   }
 
   async #stored(): Promise<Readonly<Record<ParkedKind, readonly Stored[]>>> {

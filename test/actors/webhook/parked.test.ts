@@ -191,6 +191,41 @@ test('a line is read to its end when the answers to its appends come out of orde
   expect(read.toSorted((one, other) => one - other)).toEqual([first, second, third]);
 });
 
+test('of thousands that are parked at once so many are published at a time, and the line has them in their order', async () => {
+  const share = { total: 10_000, perAccount: 10_000, reserve: 0 };
+  const log = new ParkedLog(bus.bus, publisher, share, systemClock);
+  const nowMs = systemClock.nowMs();
+  const key = { accountId: newAccountId(nowMs), endpointId: newWebhookEndpointId(nowMs) };
+  const count = 2_000;
+  const [places, atOnce]: [number[], number[]] = [[], []];
+  for (let sequence = 0; sequence < count; sequence += 1) {
+    log.append(key, recordOf(key, { sequence }), (seq) => {
+      if (seq !== null) places.push(seq);
+      atOnce.push(publisher.inFlight);
+    });
+  }
+  expect(publisher.inFlight).toBe(limits.delivery.parkingAtOnceMax);
+  await until('all of them are stored', () => places.length === count);
+  expect(Math.max(...atOnce)).toBeLessThanOrEqual(limits.delivery.parkingAtOnceMax);
+  const found = await Promise.all(places.map((seq) => log.at(key, seq)));
+  expect(found.map((each) => (each === null || each === 'other' ? each : each.record.sequence))).toEqual([
+    ...Array(count).keys(),
+  ]);
+});
+
+test('a stop waits until all that was handed over is stored, though not all of it was published yet', async () => {
+  const share = { total: 10_000, perAccount: 10_000, reserve: 0 };
+  const log = new ParkedLog(bus.bus, publisher, share, systemClock);
+  const nowMs = systemClock.nowMs();
+  const key = { accountId: newAccountId(nowMs), endpointId: newWebhookEndpointId(nowMs) };
+  const count = 2 * limits.delivery.parkingAtOnceMax;
+  let done = 0;
+  for (let sequence = 0; sequence < count; sequence += 1)
+    log.append(key, recordOf(key, { sequence }), () => (done += 1));
+  await log.settled();
+  expect(done).toBe(count);
+});
+
 test('what another process stored in a line is found by the comparison', async () => {
   const share = { total: 1_000, perAccount: 1_000, reserve: 0 };
   const [mine, other] = [0, 1].map(() => new ParkedLog(bus.bus, publisher, share, systemClock));
