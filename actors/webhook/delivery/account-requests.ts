@@ -48,6 +48,8 @@ export class AccountRequests {
   }
 
   take(accountId: AccountId): void {
+    const known = this.#allowed.get(accountId);
+    if (known !== undefined && this.#isForgotten(accountId, known)) this.#allowed.delete(accountId);
     this.#sends.take(accountId);
   }
 

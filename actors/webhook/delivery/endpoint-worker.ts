@@ -226,8 +226,9 @@ export class EndpointWorker {
   end(how: 'stored' | 'left' | 'forgotten'): void {
     this.#end = how;
     this.#timer.stop();
-    const all = [...this.#out.abandon(), ...this.#queue.clear()];
-    for (const item of all.filter(({ from, isMoving }) => from === 'queue' && !isMoving).toSorted(bySequence)) {
+    for (const item of this.#takeAll()
+      .filter(({ from, isMoving }) => from === 'queue' && !isMoving)
+      .toSorted(bySequence)) {
       if (how === 'stored') this.#writer.store(item, () => {});
       else if (how === 'forgotten') item.settle();
     }
@@ -292,9 +293,15 @@ export class EndpointWorker {
     this.#parkAll(sentBefore(shipment));
   }
 
+  /** Takes everything out. The queue first: the end of each request that is abandoned lets the next one be sent at once. */
+  #takeAll(): readonly Item[] {
+    const queued = this.#queue.clear();
+    return [...this.#out.abandon(), ...queued];
+  }
+
   /** Everything in memory goes to the line, in its order; what came from there stays. */
   #parkAll(answered: readonly Item[] = []): void {
-    const items = [...answered, ...this.#out.abandon(), ...this.#queue.clear()];
+    const items = [...answered, ...this.#takeAll()];
     this.#line.forget();
     for (const item of items.toSorted(bySequence)) this.#park(item);
   }

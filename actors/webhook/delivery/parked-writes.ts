@@ -11,20 +11,21 @@ const { parkingMax, parkingAtOnceMax } = limits.delivery;
 export class ParkedWrites {
   readonly #publisher: Publisher;
   readonly #clock: Clock;
-  /** Handed over; those before `#begun` were published. Empty when all were. */
-  #toWrite: (() => void)[] = [];
+  /** What is to be published from `#begun` on; before it are places that were used. */
+  #toPublish: (() => void)[] = [];
   #begun = 0;
-  #isWriting = false;
+  /** Published and not answered. */
+  #atOnce = 0;
+  /** Handed over and not done: also those that wait for a repeat. */
+  #underWay = 0;
+  #isPublishing = false;
   #waitForRoom: (() => void)[] = [];
+  #waitForEnd: (() => void)[] = [];
 
   /** `publisher` with an endless deadline. */
   constructor(publisher: Publisher, clock: Clock) {
     this.#publisher = publisher;
     this.#clock = clock;
-  }
-
-  get #underWay(): number {
-    return this.#publisher.inFlight + this.#toWrite.length - this.#begun;
   }
 
   get hasRoom(): boolean {
@@ -47,52 +48,62 @@ export class ParkedWrites {
   /** `done` with its place, or null when the stream is full; not called when the process stops before. */
   write(subject: string, record: WebhookRecord, id: string | null, done: (seq: number | null) => void): void {
     let octets: Buffer | null = null;
-    const attempt = (): void => {
+    const publish = (): void => {
       octets ??= encodeWebhook(record);
+      this.#atOnce += 1;
       this.#publisher.publish(subject, octets, id, (result) => {
-        this.#writeOn();
-        this.#giveRoom();
-        if (result.ok) return done(result.seq);
-        const { failure } = result;
-        if (failure === 'closed') return; // the source has its record still
-        if (failure === 'full' || failure === 'too_large') return done(null);
-        this.#clock.after(repeatMs, attempt);
+        this.#atOnce -= 1;
+        const isRepeated = !result.ok && !['closed', 'full', 'too_large'].includes(result.failure);
+        if (isRepeated) this.#clock.after(repeatMs, () => this.#add(publish));
+        else this.#underWay -= 1;
+        this.#publishNext();
+        this.#goOn();
+        if (result.ok) done(result.seq);
+        // The source of one that was not published before the end has its record still.
+        else if (!isRepeated && result.failure !== 'closed') done(null);
       });
     };
-    this.#toWrite.push(attempt);
-    this.#writeOn();
+    this.#underWay += 1;
+    this.#add(publish);
   }
 
-  #writeOn(): void {
+  #add(publish: () => void): void {
+    this.#toPublish.push(publish);
+    this.#publishNext();
+  }
+
+  #publishNext(): void {
     // A publish that is refused at once calls back from within.
-    if (this.#isWriting) return;
-    this.#isWriting = true;
-    while (this.#publisher.inFlight < parkingAtOnceMax) {
-      const next = this.#toWrite[this.#begun];
+    if (this.#isPublishing) return;
+    this.#isPublishing = true;
+    while (this.#atOnce < parkingAtOnceMax) {
+      const next = this.#toPublish[this.#begun];
       if (next === undefined) break;
       this.#begun += 1;
+      // What was published is not kept, also while there is always more.
+      if (this.#begun === parkingAtOnceMax || this.#begun === this.#toPublish.length) {
+        this.#toPublish.splice(0, this.#begun);
+        this.#begun = 0;
+      }
       next();
     }
-    this.#isWriting = false;
-    if (this.#begun < this.#toWrite.length) return;
-    this.#toWrite = [];
-    this.#begun = 0;
+    this.#isPublishing = false;
   }
 
-  #giveRoom(): void {
-    if (this.#waitForRoom.length === 0 || this.#underWay > parkingMax / 2) return;
-    for (const go of this.#waitForRoom.splice(0)) go();
+  #goOn(): void {
+    if (this.#waitForRoom.length > 0 && this.#underWay <= parkingMax / 2)
+      for (const go of this.#waitForRoom.splice(0)) go();
+    if (this.#waitForEnd.length > 0 && this.#underWay === 0) for (const go of this.#waitForEnd.splice(0)) go();
   }
 
   /** Resolves when what was handed over is durable. */
   async idle(): Promise<void> {
-    do await this.#publisher.idle();
-    while (this.#toWrite.length > 0);
+    if (this.#underWay > 0) await new Promise<void>((resolve) => this.#waitForEnd.push(resolve));
   }
 
   /** Repeats nothing any more. */
   close(): void {
-    this.#toWrite = [];
+    this.#toPublish = [];
     this.#begun = 0;
     this.#publisher.close();
   }

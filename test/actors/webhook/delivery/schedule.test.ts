@@ -196,4 +196,6 @@ test('what an account’s receivers answer is remembered for ten minutes at rest
   expect(requests.allowedOf(account(1))).toBe(first * 0.75);
   clock.advance(bounds.accountConcurrencyKeptMs);
   expect(requests.allowedOf(account(1))).toBe(first);
+  requests.take(account(1));
+  expect(requests.allowedOf(account(1))).toBe(first);
 });
