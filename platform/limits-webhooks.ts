@@ -70,8 +70,8 @@ export const deliveryLimits = {
   originsMax: 4_096,
 
   /**
-   * Events of an endpoint in memory, four seconds at 2,000/s: what a start, with everything cold, or a short stall leaves
-   * behind is sent from memory, for less than half of what its line costs. What comes beyond them is parked. Of an account and
+   * Events of an endpoint in memory, four seconds at 2,000/s: the backlog of a cold start or of a short stall is
+   * sent from memory, which costs less than half of what the line does. What comes beyond them is parked. Of an account and
    * in all: limits.shares.webhook_held.
    */
   queueMax: 8_192,
@@ -80,7 +80,7 @@ export const deliveryLimits = {
   /** Of its line so many for each request at once: 32 × 8 = 256; and so many are read at once. */
   linePerRequest: 8,
   lineReadsMax: 64,
-  /** Places of events in its line that are known, 8 B each: with them its line comes three times as fast. */
+  /** Places of events in its line that are known, 8 B each: with them it is read three times as fast. */
   linePlacesMax: 32_768,
   /** Requests at once to one endpoint: at first, and at most. */
   concurrencyFirst: 4,
@@ -133,10 +133,8 @@ export const deliveryLimits = {
 
   /** Events that are on their way to lines, ~1 KiB each: beyond, no further ones are read. Two endpoints have so many. */
   parkingMax: 16_384,
-  /** Of these so many are published at once: their answers come before the next events that are read. */
-  parkingAtOnceMax: 256,
-  /** All events in memory may be parked at once, and what one record of 256 events has for 51 endpoints. */
-  parkPublishesMax: 131_072,
+  /** Of these so many are published and not acknowledged: NATS sends their acknowledgements before the next events of EVENTS. */
+  parkingInFlightMax: 256,
   /** How often the place in EVENTS is stored: what was answered since is sent again after a crash. */
   placeEveryMs: 250,
   /** Endpoints that are named in it, ~45 B each: an entry of 360 KB. */

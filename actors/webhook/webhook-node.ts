@@ -76,8 +76,8 @@ async function startActive(
   bucket: KV,
 ): Promise<{ stop(answersWithinMs: number): Promise<void>; abandon(): Promise<void> }> {
   const { bus, directory, clock, shares } = parts;
-  const { parkPublishesMax, gatherMs } = limits.delivery;
-  const parking = new Publisher(bus, { deadlineMs: again, inFlightMax: parkPublishesMax, gatherMs, clock });
+  const { gatherMs } = limits.delivery;
+  const parking = new Publisher(bus, { deadlineMs: again, gatherMs, clock });
   const parked = new ParkedLog(bus, parking, shares.webhook_parked, clock);
   const inFlightMax = limits.webhookAttempts.publishesMax;
   const attemptPublisher = new Publisher(bus, { inFlightMax, gatherMs, clock });

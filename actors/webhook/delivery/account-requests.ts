@@ -22,8 +22,8 @@ export class AccountRequests {
   readonly #perAccount: number;
   readonly #clock: Clock;
   /**
-   * The account that came first comes first; one that is not here starts from the first number. An entry is changed in its place: a
-   * Map from which one is taken out with every request fills the old generation (decision 242).
+   * In the order in which accounts were added. One without an entry may have accountConcurrencyFirst. An entry is changed in place:
+   * deleting and adding one with every request fills V8's old generation (decision 242).
    */
   readonly #allowed = new Map<AccountId, Allowed>();
   #allEnded: () => void = () => {};
@@ -74,7 +74,7 @@ export class AccountRequests {
     return this.#sends.usedBy(accountId) === 0 && this.#clock.monotonicMs() - atMs >= accountConcurrencyKeptMs;
   }
 
-  /** What is too old, and what is beyond the bound, of accounts without a request in flight. Two for each account that comes. */
+  /** What is too old, and what is beyond the bound, of accounts without a request in flight. Looks at two entries for each account that is added. */
   #forgetFirst(): void {
     for (let looked = 0; looked < 2; looked += 1) {
       const [first] = this.#allowed;

@@ -1,22 +1,22 @@
 // Writes events into WEBHOOK_LOG in the order in which they are handed over. An endpoint that is slow hands over thousands at
-// once: so many are published at a time, because the answers to all of them would come before the events of other endpoints.
+// once. Only so many are in flight at a time: NATS sends the acknowledgements of all of them before the next events of EVENTS.
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { type WebhookRecord, encodeWebhook } from '../../../model/records/webhook-record.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 
 const repeatMs = 500;
-const { parkingMax, parkingAtOnceMax } = limits.delivery;
+const { parkingMax, parkingInFlightMax } = limits.delivery;
 
 export class ParkedWrites {
   readonly #publisher: Publisher;
   readonly #clock: Clock;
-  /** What is to be published from `#begun` on; before it are places that were used. */
+  /** Publishes in their order; those before `#begun` were made. */
   #toPublish: (() => void)[] = [];
   #begun = 0;
-  /** Published and not answered. */
-  #atOnce = 0;
-  /** Handed over and not done: also those that wait for a repeat. */
+  /** Published and not acknowledged. */
+  #inFlight = 0;
+  /** Handed over and not stored: not published, in flight, or waiting to be repeated. */
   #underWay = 0;
   #isPublishing = false;
   #waitForRoom: (() => void)[] = [];
@@ -50,16 +50,16 @@ export class ParkedWrites {
     let octets: Buffer | null = null;
     const publish = (): void => {
       octets ??= encodeWebhook(record);
-      this.#atOnce += 1;
+      this.#inFlight += 1;
       this.#publisher.publish(subject, octets, id, (result) => {
-        this.#atOnce -= 1;
+        this.#inFlight -= 1;
         const isRepeated = !result.ok && !['closed', 'full', 'too_large'].includes(result.failure);
         if (isRepeated) this.#clock.after(repeatMs, () => this.#add(publish));
         else this.#underWay -= 1;
         this.#publishNext();
-        this.#goOn();
+        this.#resolveWaiting();
         if (result.ok) done(result.seq);
-        // The source of one that was not published before the end has its record still.
+        // EVENTS still has the event of one that was not published before the process stopped.
         else if (!isRepeated && result.failure !== 'closed') done(null);
       });
     };
@@ -76,12 +76,12 @@ export class ParkedWrites {
     // A publish that is refused at once calls back from within.
     if (this.#isPublishing) return;
     this.#isPublishing = true;
-    while (this.#atOnce < parkingAtOnceMax) {
+    while (this.#inFlight < parkingInFlightMax) {
       const next = this.#toPublish[this.#begun];
       if (next === undefined) break;
       this.#begun += 1;
-      // What was published is not kept, also while there is always more.
-      if (this.#begun === parkingAtOnceMax || this.#begun === this.#toPublish.length) {
+      // Records that were published are let go even if the queue never becomes empty.
+      if (this.#begun === parkingInFlightMax || this.#begun === this.#toPublish.length) {
         this.#toPublish.splice(0, this.#begun);
         this.#begun = 0;
       }
@@ -90,7 +90,7 @@ export class ParkedWrites {
     this.#isPublishing = false;
   }
 
-  #goOn(): void {
+  #resolveWaiting(): void {
     if (this.#waitForRoom.length > 0 && this.#underWay <= parkingMax / 2)
       for (const go of this.#waitForRoom.splice(0)) go();
     if (this.#waitForEnd.length > 0 && this.#underWay === 0) for (const go of this.#waitForEnd.splice(0)) go();

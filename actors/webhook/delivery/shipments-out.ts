@@ -4,7 +4,7 @@ import { type Item, type Shipment, chainOf, groupOf } from './item.ts';
 
 export class ShipmentsOut {
   /**
-   * Few, in any order, and no Set: what a Set that shrinks again and again has had becomes old with it (decision 242).
+   * In any order, at most concurrencyMax. A Set that shrinks and grows all the time moves what it has had into V8's old generation (decision 242).
    */
   readonly #inFlight: Shipment[] = [];
   readonly #waiting = new Map<Shipment, Cancel>();

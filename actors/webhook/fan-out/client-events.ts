@@ -70,7 +70,7 @@ export class ClientEvents {
 
   /** The events of the message before those that come to `next` from now on, in the order of the stream. */
   learn(messageId: string, before: readonly DeliveryEvent[]): void {
-    this.#messages.set(ownText(messageId), complete);
+    this.#messages.set(copyOfId(messageId), complete);
     for (const event of before) this.next(event);
   }
 
@@ -95,7 +95,7 @@ export class ClientEvents {
   }
 
   #begin({ messageId }: DeliveryEvent): void {
-    if (this.#messages.get(messageId) === undefined) this.#messages.set(ownText(messageId), complete);
+    if (this.#messages.get(messageId) === undefined) this.#messages.set(copyOfId(messageId), complete);
   }
 
   #hedge(event: DeliveryEvent): void {
@@ -157,5 +157,5 @@ export class ClientEvents {
 
 const allOf = (segments: number): number => ((1 << segments) - 1) << 1;
 
-/** A text that was read from a record is a part of a longer one, which it would keep: 234 octets for each message, not 79. */
-const ownText = (id: string): string => Buffer.from(id, 'latin1').toString('latin1');
+/** A string decoded from a record is a slice of a longer one and keeps it in memory: 234 octets for each message, with a copy 79. */
+const copyOfId = (id: string): string => Buffer.from(id, 'latin1').toString('latin1');

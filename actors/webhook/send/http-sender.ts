@@ -47,8 +47,8 @@ const { delivery: bounds } = limits;
 
 export class HttpSender {
   readonly #options: Required<SenderOptions>;
-  /** Connections by account and origin. `usedAt`: which request of the sender used them last. */
-  readonly #pools = new Map<string, { readonly pool: Pool; usedAt: number }>();
+  /** Connections by account and origin. `lastUse`: the number of the sender's request that used them last. */
+  readonly #pools = new Map<string, { readonly pool: Pool; lastUse: number }>();
   #requests = 0;
 
   constructor({ rules, resolve = nameServers(), clock = systemClock }: SenderOptions) {
@@ -83,11 +83,11 @@ export class HttpSender {
     this.#requests += 1;
     const known = this.#pools.get(key);
     if (known !== undefined) {
-      known.usedAt = this.#requests;
+      known.lastUse = this.#requests;
       return known.pool;
     }
     const pool = this.#open(new URL(url.origin));
-    this.#pools.set(key, { pool, usedAt: this.#requests });
+    this.#pools.set(key, { pool, lastUse: this.#requests });
     if (this.#pools.size > bounds.originsMax) this.#forgetLeastRecentlyUsed();
     return pool;
   }
@@ -109,11 +109,11 @@ export class HttpSender {
     });
   }
 
-  /** Looked for in all of them, once for each origin that comes: an order kept by taking entries out would fill the old generation (decision 242). */
+  /** Searches all of them when an origin is added: keeping a Map in the order of use fills V8's old generation (decision 242). */
   #forgetLeastRecentlyUsed(): void {
     const [first, ...others] = this.#pools;
     assert(first !== undefined, 'there are more connections than may be');
-    const [key, { pool }] = others.reduce((least, each) => (each[1].usedAt < least[1].usedAt ? each : least), first);
+    const [key, { pool }] = others.reduce((least, each) => (each[1].lastUse < least[1].lastUse ? each : least), first);
     this.#pools.delete(key);
     // Its requests end first.
     pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));

@@ -31,13 +31,13 @@ type Parts = {
   readonly clock: Clock;
 };
 
-/** What requests to an endpoint have in common. `secrets`: null until the first one is signed. */
-type OfEndpoint = { readonly url: URL; secrets: readonly WebhookSecret[] | null };
+/** What all requests to an endpoint need. */
+type Prepared = { readonly url: URL; readonly secrets: readonly WebhookSecret[] };
 
 export class WebhookRequests {
   readonly #parts: Parts;
   /** Once for each version of an endpoint. */
-  readonly #endpoints = new WeakMap<WebhookEndpoint, OfEndpoint>();
+  readonly #prepared = new WeakMap<WebhookEndpoint, Prepared>();
   readonly #results: Partial<Record<SendError | 'ok', Tally>> = {};
   readonly #seconds = metrics.webhookSeconds.tally({});
 
@@ -55,21 +55,21 @@ export class WebhookRequests {
     const [first] = records;
     assert(first !== undefined, 'a request carries an event');
     const atMs = clock.nowMs();
-    const of = this.#of(endpoint);
-    const url = urlOf(of, first);
-    let [headers, body]: [Record<string, string>, string] = [{}, ''];
+    let [headers, body, url]: [Record<string, string>, string, string] = [{}, '', endpoint.url];
     const ended = (result: SendResult): void => {
       this.#count(result);
       const eventIds = records.map(({ eventId }) => eventId);
       const type = isBatch ? webhookBatchType : typeOf(first.content);
-      done(result, { endpoint, webhookId, eventIds, type, url: url.href, headers, body, attempt, atMs, result });
+      done(result, { endpoint, webhookId, eventIds, type, url, headers, body, attempt, atMs, result });
     };
     try {
+      const prepared = this.#preparedOf(endpoint);
+      const target = urlOf(prepared, first);
+      url = target.href;
       body = isBatch ? batchBody(records, cipher) : eventBody(first, cipher);
-      of.secrets ??= openWebhookSecrets(endpoint, cipher);
-      const keys = signingKeys(signingSecrets(of.secrets, atMs).map(({ secret }) => secret));
+      const keys = signingKeys(signingSecrets(prepared.secrets, atMs).map(({ secret }) => secret));
       headers = { ...fixedHeaders, ...signedHeaders(webhookId, Math.floor(atMs / 1_000), body, keys) };
-      return sender.send({ accountId: endpoint.accountId, url, headers, body, withinMs }, ended);
+      return sender.send({ accountId: endpoint.accountId, url: target, headers, body, withinMs }, ended);
     } catch (error) {
       // A secret of a body key that is gone, for example: the operator must act, and the event waits.
       log.error({ alarm: 'webhook_unsendable', endpoint: endpoint.id, error: messageOf(error) }, 'cannot be signed');
@@ -84,12 +84,12 @@ export class WebhookRequests {
     this.#seconds.observe(latencyMs / 1_000);
   }
 
-  #of(endpoint: WebhookEndpoint): OfEndpoint {
-    const known = this.#endpoints.get(endpoint);
+  #preparedOf(endpoint: WebhookEndpoint): Prepared {
+    const known = this.#prepared.get(endpoint);
     if (known !== undefined) return known;
-    const of = { url: new URL(endpoint.url), secrets: null };
-    this.#endpoints.set(endpoint, of);
-    return of;
+    const made = { url: new URL(endpoint.url), secrets: openWebhookSecrets(endpoint, this.#parts.cipher) };
+    this.#prepared.set(endpoint, made);
+    return made;
   }
 }
 
@@ -97,7 +97,7 @@ export class WebhookRequests {
  * A callback_url may be older than the endpoint's present URL: its origin was right when the message was accepted. When it is
  * another one now, its host may have another owner, and the endpoint's own URL gets the event.
  */
-function urlOf(endpoint: OfEndpoint, { url }: WebhookRecord): URL {
+function urlOf(endpoint: Prepared, { url }: WebhookRecord): URL {
   if (url === null) return endpoint.url;
   const own = new URL(url);
   return own.origin === endpoint.url.origin ? own : endpoint.url;

@@ -183,3 +183,22 @@ test.each([
     await new Promise((resolve) => server.close(resolve));
   }
 });
+
+test.each(['none', 'per_message'] as const)(
+  'an endpoint with all requests of its account in flight gets no further one for as long as it asks for (%s)',
+  async (ordering) => {
+    const [perAccount, asksAt, count] = [4, 40, 400];
+    const accountId = await putAccount(bus.bus);
+    const hook = await receiver(async (_request, nth) => {
+      if (nth === asksAt) return { status: 429, headers: { 'retry-after': '60' } };
+      await systemClock.sleep(10);
+      return { status: 200 };
+    });
+    await putEndpoint(bus.bus, { accountId, url: hook.url, ordering });
+    await start({ ...defaultShares, webhook_requests: { total: 100, perAccount, reserve: 0 } });
+    await publishMany(accountId, count);
+    const sentMost = asksAt + perAccount;
+    await until('the others wait', async () => (await waitingInLog(bus.bus)) >= count - sentMost);
+    expect(hook.received.length).toBeLessThanOrEqual(sentMost);
+  },
+);

@@ -204,9 +204,9 @@ test('of thousands that are parked at once so many are published at a time, and 
       atOnce.push(publisher.inFlight);
     });
   }
-  expect(publisher.inFlight).toBe(limits.delivery.parkingAtOnceMax);
+  expect(publisher.inFlight).toBe(limits.delivery.parkingInFlightMax);
   await until('all of them are stored', () => places.length === count);
-  expect(Math.max(...atOnce)).toBeLessThanOrEqual(limits.delivery.parkingAtOnceMax);
+  expect(Math.max(...atOnce)).toBeLessThanOrEqual(limits.delivery.parkingInFlightMax);
   const found = await Promise.all(places.map((seq) => log.at(key, seq)));
   expect(found.map((each) => (each === null || each === 'other' ? each : each.record.sequence))).toEqual([
     ...Array(count).keys(),
@@ -218,7 +218,7 @@ test('a stop waits until all that was handed over is stored, though not all of i
   const log = new ParkedLog(bus.bus, publisher, share, systemClock);
   const nowMs = systemClock.nowMs();
   const key = { accountId: newAccountId(nowMs), endpointId: newWebhookEndpointId(nowMs) };
-  const count = 2 * limits.delivery.parkingAtOnceMax;
+  const count = 2 * limits.delivery.parkingInFlightMax;
   let done = 0;
   for (let sequence = 0; sequence < count; sequence += 1)
     log.append(key, recordOf(key, { sequence }), () => (done += 1));
